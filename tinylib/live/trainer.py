@@ -110,7 +110,7 @@ class Trainer(LiveWidget):
 
     @classmethod
     def batch(cls, numbers: list[float], settings: Mapping[str, Any]) -> tuple[Tensor, ...]:
-        """What the form's module takes: made of so many ``draws`` numbers in (0, 1)."""
+        """What the form's module takes, made of ``draws`` random numbers in (0, 1)."""
         raise NotImplementedError(f"{cls.__name__} makes no batches")
 
     @classmethod
@@ -136,7 +136,7 @@ class Trainer(LiveWidget):
 
     @classmethod
     def run(cls, steps: int, **settings: Any) -> TrainingRun:
-        """The training after so many steps. One that has come less far goes on.
+        """The training after ``steps`` steps. A shorter one of these settings goes on.
 
         BadInput if a loss is not finite; what was reached until then is kept.
         """

@@ -246,7 +246,7 @@ def test_the_page_shows_what_python_computes(widget: Locator) -> None:
                 "·" if m is None else str(a) for m, a in zip(marks[q], predicted[q], strict=True)
             ]
             assert cells.locator("span:first-child").all_inner_texts() == expected
-            outputs = cells.locator(".sr").all_text_contents()
+            outputs = cells.locator(".spoken-only").all_text_contents()
             assert outputs == [
                 f" is wrong: it is {inputs['digits'][place]}" if m is False else ""
                 for m, place in zip(marks[q], values.places[q].tolist(), strict=True)

@@ -40,7 +40,7 @@ const encodingOf = ([first, second]) =>
 
 /**
  * The text in a file: UTF-8, or UTF-16 with its mark. Of a large file no more is read than `most`
- * characters can take. An Error says why there is none.
+ * characters can take. An Error explains why there is none.
  */
 export async function textIn(file, most) {
   const wrong = (why, remedy = PLAIN) => new Error(`“${file.name}” ${why} ${remedy}`);

@@ -94,7 +94,7 @@ export async function beam(step, consider, start, bos, eos, most, width, alpha, 
 
 /**
  * Several write at once, in one batch of each step, until none goes on. Of each, `fed` are the
- * tokens that it is fed next, a row of the batch for each; `goesOn()` tells whether it is; and
+ * tokens that it is fed next, a row of the batch for each; `goesOn()` returns whether it is; and
  * `hear(logProbs)` chooses those after them, and gives the rows that they go on from.
  */
 async function together(step, start, writers) {

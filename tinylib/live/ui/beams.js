@@ -1,21 +1,11 @@
 // Beam search drawn: every step as a column, what is kept above what is pruned; and how it ends.
 
-import {
-  columnHeads,
-  format,
-  h,
-  percent,
-  resized,
-  results,
-  setAttribute,
-  setText,
-  shaded,
-  svgPart,
-  times,
-} from "./parts.js";
+import { columnHeads, resized, results } from "./boxes.js";
+import { h, setAttribute, setText, svgPart } from "./dom.js";
 import { explainable, logs, perLength, rove } from "./explain.js";
-import { letters } from "./look.js";
+import { letters, shaded } from "./look.js";
 import { animate, isCalm } from "./motion.js";
+import { format, percent, times } from "./numbers.js";
 import { fillList } from "./sentences.js";
 
 export const PRUNED = 3; // as in decoding.py
@@ -35,9 +25,7 @@ export function candidatesOf(steps) {
  * a step were kept. null if the answer is still on its way: that to another width stands there.
  */
 export function grow({ width }, outputs, names, eos) {
-  const {
-    shape: [T, C],
-  } = outputs.token;
+  const [T, C] = outputs.token.shape;
   if (C !== width + PRUNED) return null;
   const steps = [];
   for (let t = 0; t < T; t += 1) {
@@ -151,17 +139,11 @@ const forkOf = ({ rows: [best], greedily }) =>
  */
 function sideways(label, content, gutter, starts, scrolled) {
   const box = h(
-    "div",
-    {
-      class: "scroll tree",
-      tabindex: "0",
-      role: "group",
-      "aria-label": label,
-      scroll: () => edges(),
-    },
+    "div.scroll.tree",
+    { tabindex: "0", role: "group", "aria-label": label, scroll: () => edges() },
     content,
   );
-  const element = h("div", { class: "sideways", "data-output": "" }, gutter, box);
+  const element = h("div.sideways", { "data-output": "" }, gutter, box);
   const edges = () => {
     scrolled(box.scrollLeft, box.scrollLeft + box.clientWidth);
     element.classList.toggle("before", box.scrollLeft > 4);
@@ -200,15 +182,13 @@ function stepper(widget, count, show) {
     setText(play, "Watch it grow");
   };
   const button = (sign, label, click) =>
-    h("button", { type: "button", "aria-label": label, title: label, click }, sign);
+    h("button", { "aria-label": label, title: label, click }, sign);
   const by = (change) => () => {
     stop();
     go(now() + change);
   };
   const [back, next] = [button("◀", "one step back", by(-1)), button("▶", "one step on", by(1))];
-  const play = h("button", {
-    type: "button",
-    class: "play",
+  const play = h("button.play", {
     click: () => {
       if (timer) {
         stop();
@@ -223,14 +203,14 @@ function stepper(widget, count, show) {
     },
   });
   play.hidden = isCalm();
-  const place = h("span", { class: "place", role: "status" });
+  const place = h("span.place", { role: "status" });
   const follow = () => {
     [back.disabled, next.disabled] = [now() <= 1, now() >= count()];
     setText(place, widget.grown ? `step ${now()} of ${count()}` : `all ${count()} steps`);
   };
   stop();
   return {
-    element: h("div", { class: "growing" }, play, back, next, place),
+    element: h("div.growing", play, back, next, place),
     follow,
     /** Show all of it. */
     reset() {
@@ -249,25 +229,24 @@ export function beamTree(widget, searched) {
   const paths = Object.fromEntries(
     ["pruned", "kept", "shown", "greedy"].map((kind) => [kind, svgPart("path", { class: kind })]),
   );
-  const columns = h("ol", { class: "columns", "data-output": "log_prob" });
-  const root = h("p", { class: "root" });
-  const border = h("p", { class: "border", "aria-hidden": "true" });
+  const columns = h("ol.columns", { "data-output": "log_prob" });
+  const root = h("p.root");
+  const border = h("p.border", { "aria-hidden": "true" });
   const gutter = h(
-    "div",
-    { class: "gutter", "aria-hidden": "true" },
-    ...["step", "kept", "pruned"].map((name) => h("span", {}, name)),
+    "div.gutter",
+    { "aria-hidden": "true" },
+    ...["step", "kept", "pruned"].map((name) => h("span", name)),
   );
   const [earlier, later] = ["earlier", "later"].map((name) => h("span", { class: name }));
-  const unseen = h("p", { class: "unseen-words", "aria-hidden": "true" }, earlier, later);
+  const unseen = h("p.unseen-words", { "aria-hidden": "true" }, earlier, later);
   const canvas = h(
-    "div",
-    { class: "canvas" },
+    "div.canvas",
     svgPart("svg", { "aria-hidden": "true" }, ...Object.values(paths)),
     border,
     root,
     columns,
   );
-  const legend = h("p", { class: "note legend", "data-output": "" });
+  const legend = h("p.note.legend", { "data-output": "" });
   const view = sideways(
     "the steps of beam search, from left to right; it scrolls sideways",
     canvas,
@@ -292,7 +271,7 @@ export function beamTree(widget, searched) {
     h(
       "li",
       { "aria-label": `step ${t + 1}` },
-      h("span", { class: "step", "aria-hidden": "true" }, String(t + 1)),
+      h("span.step", { "aria-hidden": "true" }, String(t + 1)),
       h("ol"),
     );
   const boxOf = ({ t, c }) => columns.children[t].lastChild.children[c];
@@ -303,7 +282,7 @@ export function beamTree(widget, searched) {
     return logs(`log p of “${says}”:`, path, path.map(boxOf));
   };
   const box = (t) => (c) => {
-    const parts = [h("b"), h("span"), h("span"), h("span"), h("span", { class: "unseen" })];
+    const parts = [h("b"), h("span"), h("span"), h("span"), h("span.unseen")];
     const item = h("li", { tabindex: t || c ? "-1" : "0" }, ...parts);
     item.place = [t, c];
     explainable(widget, item, () => explainLogProb(t, c));
@@ -368,13 +347,7 @@ export function beamTree(widget, searched) {
   );
 
   return {
-    element: h(
-      "div",
-      { class: "column" },
-      h("div", { class: "over" }, growth.element, unseen),
-      view.element,
-      legend,
-    ),
+    element: h("div.column", h("div.over", growth.element, unseen), view.element, legend),
     shows: "outputs",
     reset: growth.reset,
     update(inputs, outputs) {
@@ -457,14 +430,13 @@ export function beamTree(widget, searched) {
 export function beamEnds(widget, text, searched) {
   const body = h("tbody");
   const table = h(
-    "table",
-    { class: "ends" },
-    h("caption", {}, "How the search ends, best first"),
+    "table.ends",
+    h("caption", "How the search ends, best first"),
     columnHeads("show", text, "log p", "length", "score"),
     body,
   );
-  const verdict = h("p", { class: "note" });
-  const gloss = h("div", { class: "gloss", "data-output": "" });
+  const verdict = h("p.note");
+  const gloss = h("div.gloss", { "data-output": "" });
   const reach = rove(table);
   let now; // what was found, and α
   const rule = (i, cell) => () => {
@@ -483,10 +455,8 @@ export function beamEnds(widget, text, searched) {
   const line = (i) =>
     h(
       "tr",
-      {},
       h(
         "td",
-        {},
         h("input", {
           type: "radio",
           name: "row",
@@ -503,7 +473,7 @@ export function beamEnds(widget, text, searched) {
     );
 
   return {
-    element: results("column", h("div", { class: "scroll" }, table), gloss, verdict),
+    element: results("column", h("div.scroll", table), gloss, verdict),
     shows: "outputs",
     update(inputs, outputs) {
       const found = searched(widget, inputs, outputs);
@@ -566,20 +536,17 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
   stroke-linecap: round; }
 .growing { display: flex; flex-wrap: wrap; gap: 4px 6px; align-items: center; }
 .growing .play { min-width: 7.375rem; }
-.growing .play[hidden] { display: none; }
 .growing .place { color: var(--soft); font-size: var(--size-note); margin-left: 4px;
   font-variant-numeric: tabular-nums; }
 .legend { max-width: none; }
 .columns .later, .columns .gone, .columns .faint { visibility: hidden; }
 .columns, .columns ol { list-style: none; margin: 0; padding: 0; }
-.step { position: absolute; top: 0; width: var(--wide); text-align: center;
-  font-size: var(--size-small);
-  color: var(--soft); }
+.step { position: absolute; top: 0; width: var(--wide); text-align: center; font-size:
+  var(--size-small); color: var(--soft); }
 .canvas ol ol li, .root { position: absolute; left: 0; top: 0; width: var(--wide); height: 2.625rem;
-  padding: 2px 5px; border: 1px solid var(--line); border-radius: 7px; display: flex;
-  flex-wrap: wrap; align-content: center; gap: 0 4px; justify-content: space-between;
-  line-height: 1.3; font-size: var(--size-note); contain: strict;
-  ${shaded("probability")} }
+  padding: 2px 5px; border: 1px solid var(--line); border-radius: 7px; display: flex; flex-wrap:
+  wrap; align-content: center; gap: 0 4px; justify-content: space-between; line-height: 1.3;
+  font-size: var(--size-note); contain: strict; ${shaded("probability")} }
 .root { margin: 0; top: 1.125rem; width: 3.25rem; color: var(--soft); font-size: var(--size-small);
   }
 .canvas li b { flex: 0 0 100%; font-weight: 600; overflow: hidden; text-overflow: ellipsis;

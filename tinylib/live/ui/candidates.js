@@ -1,12 +1,10 @@
 // Candidates for what comes next: each a line with its name, a bar for its share, and the share.
 
-import { AS_IS, h, percent, setAttribute, setLength, setText, times } from "./parts.js";
-
-/** In per cent. A softmax gives no 0: one that is stored in the page was rounded to it. */
-export const percentOf = (p) => percent(p || Number.MIN_VALUE);
+import { AS_IS, h, setAttribute, setLength, setText } from "./dom.js";
+import { times } from "./numbers.js";
 
 /** The list of them. */
-export const candidateList = (label) => h("ol", { class: "nexts", "aria-label": label });
+export const candidateList = (label) => h("ol.nexts", { "aria-label": label });
 
 /**
  * A line for a candidate: a button, a label, or no more than a div, which begins with `first`. It
@@ -19,8 +17,8 @@ export function candidateLine(tag, attributes, { bars = 1, on = false, lang = ""
     tag,
     { ...attributes, class: kind, style: `--bars: ${bars}` },
     ...first,
-    h("span", { ...AS_IS, class: "token", lang }),
-    h("span", { class: "bars" }, ...each.map((name) => h("i", { class: `bar ${name}` }))),
+    h("span.token", { ...AS_IS, lang }),
+    h("span.bars", ...each.map((name) => h("i", { class: `bar ${name}` }))),
     ...each.map((name) => h("span", { ...AS_IS, class: `share ${name}` })),
   );
 }

@@ -1,5 +1,5 @@
 // Choices, switches and buttons that edit inputs: each names them by its `data-input`. One that
-// only changes what is looked at has none. Numbers are in knobs.js.
+// only changes what is shown has none. Numbers are in knobs.js.
 
 import { h, mathText } from "./dom.js";
 
@@ -43,30 +43,25 @@ export function choice(
   const picks = [];
   const pick = (given) => {
     const { title = given, about, value = picks.length } = Object(given);
-    const button = radio(widget, name, value, {
-      edits,
-      choose: choose && (() => choose(value)),
-    });
+    const button = radio(widget, name, value, { edits, choose: choose && (() => choose(value)) });
     const element = h(
-      "label",
-      { class: "pick" },
+      "label.pick",
       button,
-      h("span", { class: "what" }, title),
-      ...(about ? [h("span", { class: "about" }, about)] : []),
+      h("span.what", title),
+      ...(about ? [h("span.about", about)] : []),
     );
     picks.push({ button, element, value });
     return element;
   };
   return {
     element: h(
-      "div",
-      { class: "choice", role: "radiogroup", "aria-label": label },
+      "div.choice",
+      { role: "radiogroup", "aria-label": label },
       ...Object.entries(groups).map(([title, list]) =>
         h(
-          "div",
-          { class: "kind" },
-          h("span", { class: "of", "aria-hidden": String(title === label) }, title),
-          h("div", { class: "picks" }, ...list.map(pick)),
+          "div.kind",
+          h("span.of", { "aria-hidden": String(title === label) }, title),
+          h("div.picks", ...list.map(pick)),
         ),
       ),
     ),
@@ -122,7 +117,7 @@ export function offers(
     ),
   );
   return {
-    element: h("label", { class: "offer" }, h("span", {}, label), list),
+    element: h("label.offer", h("span", label), list),
     shows: "inputs",
     update(inputs) {
       list.value = !menu && texts.includes(inputs[name]) ? inputs[name] : "";
@@ -142,7 +137,7 @@ export function toggle(widget, name, label, also = (_next, _on) => {}) {
       }),
   });
   return {
-    element: h("label", { class: "toggle" }, box, h("span", {}, ...mathText(label))),
+    element: h("label.toggle", box, h("span", ...mathText(label))),
     shows: "inputs",
     update(inputs) {
       box.checked = inputs[name];
@@ -155,7 +150,6 @@ export function action(widget, edits, label, change, { goes = false } = {}) {
   const button = h(
     "button",
     {
-      type: "button",
       "data-input": edits,
       click: () => {
         if (goes) widget.leave(button);
@@ -195,16 +189,14 @@ export const CONTROLS = `
 @media (max-width: 37.5rem) { .pick { padding-inline: 6px; } }
 .row > .choice { flex: 0 1 auto; }
 .row > .offer { flex: 1 1 15rem; min-width: 0; }
-.offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center;
-  font-size: var(--size-note);
-  color: var(--soft); }
+.offer { display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; font-size:
+  var(--size-note); color: var(--soft); }
 .offer select { font: inherit; color: var(--text); background: var(--ground);
   border: 1px solid var(--line); border-radius: 6px; min-height: 1.875rem; padding: 2px 6px;
   flex: 1 1 13.75rem; min-width: 0; max-width: 100%; text-overflow: ellipsis; }
 @media (pointer: coarse) { .offer select { font-size: var(--size-touch); } }
-.toggle { display: inline-flex; gap: 7px; align-items: center; min-height: 1.75rem;
-  font-size: var(--size-note);
-  cursor: pointer; }
+.toggle { display: inline-flex; gap: 7px; align-items: center; min-height: 1.75rem; font-size:
+  var(--size-note); cursor: pointer; }
 :is(input[type=checkbox], input[type=radio]) { width: 1.5rem; height: 1.5rem; margin: 0; flex: none;
   accent-color: var(--accent); }
 .label { margin: 0; }

@@ -13,17 +13,11 @@ const COPY = "Copy as torch";
  */
 export function copyAsTorch(code, of = "") {
   let soon = 0;
-  const label = h("span", {}, COPY);
-  const more = of ? [" ", h("span", { class: "spoken-only" }, `(${of})`)] : [];
-  const button = h(
-    "button",
-    { type: "button", class: "copy", click: () => copy() },
-    label,
-    ...more,
-  );
-  const status = h("span", { class: "spoken-only", role: "status" });
-  const box = h("textarea", {
-    class: "snippet",
+  const label = h("span", COPY);
+  const more = of ? [" ", h("span.spoken-only", `(${of})`)] : [];
+  const button = h("button.copy", { click: () => copy() }, label, ...more);
+  const status = h("span.spoken-only", { role: "status" });
+  const box = h("textarea.snippet", {
     readonly: true,
     rows: "6",
     spellcheck: "false",
@@ -53,7 +47,7 @@ export function copyAsTorch(code, of = "") {
       announce("Selected", "Copy what is selected.");
     }
   };
-  const element = h("div", { class: "copying" }, button, status);
+  const element = h("div.copying", button, status);
   return {
     element,
     button,
@@ -64,10 +58,7 @@ export function copyAsTorch(code, of = "") {
 }
 copyAsTorch.style = `
 .copying { display: flex; flex-wrap: wrap; gap: 4px 0; align-items: center; position: relative; }
-.copying[hidden] { display: none; }
 .copy { min-width: 7.5rem; }
-.spoken-only { position: absolute; width: 1px; height: 1px; overflow: hidden;
-  clip-path: inset(50%); white-space: nowrap; }
 .snippet { flex: 1 0 100%; width: 100%; resize: vertical; padding: 6px 8px; color: var(--text);
   font: var(--size-small)/1.5 var(--mono); white-space: pre; overflow: auto;
   background: var(--ground); border: 1px solid var(--accent); border-radius: 6px; }

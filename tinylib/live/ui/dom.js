@@ -1,4 +1,4 @@
-// What views are built with: elements, text that is set where it changes, and formatted numbers.
+// What views are built with: elements, and text and attributes that are set where they change.
 
 /** Whether a text has letters that are read from right to left, as Hebrew's and Arabic's are. */
 const hasLeftward = (text) =>
@@ -30,19 +30,29 @@ function setDirection(element, text) {
  * what has children that are found by their places, since it puts elements around texts.
  */
 export const AS_IS = { translate: "no" };
+/** Attributes of a box for words that no browser should correct. */
+export const AS_TYPED = { spellcheck: "false", autocomplete: "off", autocapitalize: "off" };
 const SYMBOLS = new Set(["code", "sub", "sup"]);
 
-/** An element: h("td", { class: "n" }, "text", child). Functions become listeners. */
-export function h(tag, attributes = {}, ...children) {
+/**
+ * An element: h("td.total.wide", { title: "all of them" }, "text", child). The classes follow the
+ * tag, the attributes may be left out, and functions among them become listeners.
+ */
+export function h(kind, ...content) {
+  const [tag, ...classes] = kind.split(".");
   const element = document.createElement(tag);
+  const given = content[0] && Object.getPrototypeOf(content[0]) === Object.prototype;
+  const attributes = given ? content.shift() : {};
+  if (classes.length) element.className = classes.join(" ");
+  if (tag === "button") element.type = "button";
   if (SYMBOLS.has(tag)) element.translate = false;
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== false) element.setAttribute(name, value === true ? "" : value);
   }
   if (tag === "textarea" || (tag === "input" && attributes.type === "text")) element.dir = "auto";
-  for (const part of children) if (typeof part === "string") setDirection(element, part);
-  element.append(...children.map((part) => (typeof part === "string" ? unbroken(part) : part)));
+  for (const part of content) if (typeof part === "string") setDirection(element, part);
+  element.append(...content.map((part) => (typeof part === "string" ? unbroken(part) : part)));
   return element;
 }
 
@@ -55,9 +65,6 @@ export function svgPart(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** So many, each made of its number, counted from 0. */
-export const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
-
 /** What `read(widget, outputs)` makes of a widget's outputs: once for all parts that show it. */
 export function readOnce(read) {
   const known = new WeakMap(); // outputs as they came -> what they say
@@ -68,20 +75,6 @@ export function readOnce(read) {
   };
 }
 
-/** “1, 2 and 5” */
-export const listed = (names) =>
-  names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
-
-/** The head of a table: a name for each column, or parts of it in a list; null is a corner. */
-export const columnHeads = (...names) => {
-  const cell = (name) => (name === null ? h("td") : h("th", { scope: "col" }, ...[name].flat()));
-  return h("thead", {}, h("tr", {}, ...names.map(cell)));
-};
-
-/** A row of a table, named by `name`, with what stands in its cells. */
-export const namedRow = (name, cells) =>
-  h("tr", {}, h("th", { scope: "row" }, ...name), ...cells.map((cell) => h("td", {}, ...cell)));
-
 /** How long a bar is, or how far to the right a mark on it, as a share of all that there is. */
 export function setLength(element, share, side = "width") {
   const length = `${(100 * share).toFixed(2)}%`;
@@ -90,9 +83,6 @@ export function setLength(element, share, side = "width") {
 
 /** Whether a key, or what is typed, is still an input method's: Safari says so by the code. */
 export const isComposing = (event) => event.isComposing || event.keyCode === 229;
-
-/** The number between two ends that is next to `value`. */
-export const within = (value, [low, high]) => Math.max(low, Math.min(high, value));
 
 /** Set text or an attribute only where it changes: what is not touched is not laid out again. */
 export function setText(element, content) {
@@ -133,7 +123,7 @@ export function mathText(text) {
   return text
     .split(/(\w_\w)/)
     .flatMap((bit) =>
-      /^\w_\w$/.test(bit) ? [h("i", AS_IS, bit[0]), h("sub", {}, bit[2])] : [unbroken(bit)],
+      /^\w_\w$/.test(bit) ? [h("i", AS_IS, bit[0]), h("sub", bit[2])] : [unbroken(bit)],
     );
 }
 
@@ -142,70 +132,6 @@ export function typeset(element, text) {
   if (element.typeset === text) return;
   element.typeset = text;
   element.replaceChildren(
-    ...text.split(/\^\{([^}]*)\}/).map((bit, i) => (i % 2 ? h("sup", {}, bit) : unbroken(bit))),
+    ...text.split(/\^\{([^}]*)\}/).map((bit, i) => (i % 2 ? h("sup", bit) : unbroken(bit))),
   );
-}
-
-/** "5e-7" as 5 × 10^{−7}, for typeset(); all other numbers as they are. */
-export const powerOfTen = (number) =>
-  number.replace(/e([+-])(\d+)$/, (_, sign, power) => ` × 10^{${sign === "-" ? "−" : ""}${power}}`);
-
-/** A number as a heat map shows it: about three digits, and ±∞ by its sign. */
-export function format(value) {
-  if (Math.abs(value) === Infinity) return value > 0 ? "∞" : "−∞";
-  if (value === 0) return "0"; // unlike 0.00, which is rounded
-  const size = Math.abs(value);
-  if (size >= 1e4) return value.toExponential(0).replace("-", "−").replace("e+", "e");
-  return value
-    .toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2)
-    .replace(/^-(?=0\.00)/, "")
-    .replace("-", "−");
-}
-
-/** A number as an editor shows it: four decimals at most, or four digits of a very small one. */
-export function formatExact(value) {
-  const small = value !== 0 && Math.abs(value) < 1e-3;
-  return String(Number(small ? value.toPrecision(4) : value.toFixed(4)));
-}
-
-/** A number in a table to edit: as in a computed one, as long as this rounds nothing off. */
-export function entryText(value) {
-  const text = format(value);
-  return Number(text.replace("−", "-")) === value ? text : formatExact(value).replace("-", "−");
-}
-
-/** A whole number with its thousands apart: 16,384. */
-export const whole = (value) => value.toLocaleString("en-GB");
-
-/** A share in per cent; only what rounds to 100.0 is shown as 100, and only 0 itself as 0. */
-export function percent(share) {
-  if (share === 0) return "0 %";
-  if (share < 0.001) return "< 0.1 %";
-  return share >= 0.9995 ? "100 %" : `${(100 * share).toFixed(1)} %`;
-}
-
-/** A box of results, greyed while they are out of date; what is in it names its outputs itself. */
-export const results = (name, ...parts) => h("div", { class: name, "data-output": "" }, ...parts);
-
-/** A box that scrolls sideways; where more of its content lies to the right, it fades there. */
-export function scroller(attributes, ...content) {
-  const fade = () =>
-    box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
-  const box = h("div", { ...attributes, scroll: fade }, ...content);
-  box.classList.add("scroll");
-  resized(fade, box, ...content);
-  return box;
-}
-
-/**
- * Call `act` in the frame after one of these elements has got another size. At once, `act` could
- * change the sizes that the browser is about to report, which Firefox takes for an error.
- */
-export function resized(act, ...elements) {
-  let asked = 0;
-  const sizes = new ResizeObserver(() => {
-    cancelAnimationFrame(asked);
-    asked = requestAnimationFrame(act);
-  });
-  for (const element of elements) sizes.observe(element);
 }

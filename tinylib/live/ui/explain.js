@@ -18,8 +18,9 @@
 // result is written in per cent if its `unit` is "%". Where what is needed has not been computed
 // yet, `missing` is true, and the answer is asked for.
 
-import { format, h, percent, setAttribute, typeset } from "./dom.js";
+import { h, setAttribute, typeset } from "./dom.js";
 import { rowsOf } from "./knobs.js";
+import { format, percent } from "./numbers.js";
 
 const INVITATION =
   "Point at a computed number, tap it, or go to it with Tab and the arrow keys: " +
@@ -224,7 +225,7 @@ export function roveLines(list) {
  * `explainable`.
  */
 export function explainableNumber(widget, rule, readValue) {
-  const number = h("b", { class: "askable", tabindex: "0" });
+  const number = h("b.askable", { tabindex: "0" });
   explainable(widget, number, rule, readValue);
   return number;
 }
@@ -247,7 +248,7 @@ const number = (value, tone = "", figure = format) =>
   h("span", { class: tone ? `factor of-${tone}` : "factor" }, bracketed(value, figure));
 
 const power = (score) => {
-  const element = h("span", { class: "factor" });
+  const element = h("span.factor");
   typeset(element, `e^{${format(score)}}`);
   return element;
 };
@@ -274,7 +275,7 @@ function someOf(scores, column, others) {
 /** A softmax, written out. */
 function sharing({ scores, column, others = 0, called = "score" }) {
   if (scores[column] === -Infinity)
-    return [`= 0, because the ${called} is −∞ and e`, h("sup", {}, "−∞"), " is 0."];
+    return [`= 0, because the ${called} is −∞ and e`, h("sup", "−∞"), " is 0."];
   const most = Math.max(...scores);
   const powersOf = (less) => scores.map((score) => Math.exp(score - less));
   const totalOf = (exps) => exps.reduce((a, b) => a + b, 0);
@@ -308,7 +309,7 @@ function stably({ scores, column }) {
 /** Roots of fractions, multiplied with each other: 0.82 · (4/5)^{1/2}. */
 function multiplied({ factors }) {
   const parts = factors.map(({ top, bottom, root }) => {
-    const element = h("span", { class: "factor" });
+    const element = h("span.factor");
     const fraction = bottom ? `${top}/${bottom}` : format(top);
     typeset(element, root === 1 ? fraction : `(${fraction})^{1/${root}}`);
     return element;
@@ -321,8 +322,7 @@ function adding({ terms, tones = [], by, first = "", figure }) {
   const few = terms.length > MOST ? terms.slice(0, FEW) : terms;
   const products = few.map((factors) =>
     h(
-      "span",
-      { class: "term" },
+      "span.term",
       ...between(
         factors.map((factor, i) => number(factor, tones[i], figure)),
         "·",
@@ -332,7 +332,7 @@ function adding({ terms, tones = [], by, first = "", figure }) {
   const all = between([...products, ...andMore(terms.length - few.length)], " + ");
   const start = first ? [`${first} = `] : [];
   if (!by) return [...start, ...all, " "];
-  const divisor = h("span", {});
+  const divisor = h("span");
   typeset(divisor, by.name);
   return [...start, ...(terms.length > 1 ? ["(", ...all, ")"] : all), " / ", divisor, " "];
 }
@@ -341,7 +341,7 @@ function adding({ terms, tones = [], by, first = "", figure }) {
 function spelledOut(details) {
   const { kind, what, column, scores, result, unit } = details;
   const isSentence = kind === "said" || kind === "match";
-  const name = what ? [h("b", {}, what), isSentence ? "" : " "] : [];
+  const name = what ? [h("b", what), isSentence ? "" : " "] : [];
   if (isSentence) return name;
   if (kind === "softmax" && scores[column] === -Infinity) return [...name, ...sharing(details)];
   const kinds = {
@@ -354,7 +354,7 @@ function spelledOut(details) {
   };
   const tiny = unit === "%" && result < 0.001;
   const text = tiny ? "less than 0.1 %" : unit === "%" ? percent(result) : format(result);
-  return [...name, ...kinds[kind](details), tiny ? "is " : "= ", h("b", { class: "result" }, text)];
+  return [...name, ...kinds[kind](details), tiny ? "is " : "= ", h("b.result", text)];
 }
 
 /**
@@ -362,7 +362,7 @@ function spelledOut(details) {
  * in the cell that `first(widget)` returns is its example before one is asked for.
  */
 export function explanation(widget, invitation = INVITATION, first = (_widget) => undefined) {
-  const line = h("p", { class: "explained", role: "status", "data-output": "" });
+  const line = h("p.explained", { role: "status", "data-output": "" });
   let asked; // the cell that is explained
   let wanted; // the outputs in which something was missing
   const example = () => (widget.behind ? undefined : first(widget)); // else it may not stand yet

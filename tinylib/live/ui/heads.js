@@ -1,13 +1,15 @@
 // All heads of a model as small maps, layer by layer, one of which is chosen.
 
+import { results } from "./boxes.js";
+import { h, setAttribute, setText } from "./dom.js";
 import { weightKey } from "./keys.js";
-import { h, results, setAttribute, setText, times } from "./parts.js";
+import { times } from "./numbers.js";
 import { pixelMap } from "./pixels.js";
 
 /** A head's picture: a canvas, a row that is marked in it, outlined pixels, and a line below. */
 function pictureOf(i, H, choose) {
   const map = pixelMap();
-  const count = h("span", { class: "count" });
+  const count = h("span.count");
   let drawn = [];
   const name = `block ${Math.floor(i / H)}, head ${i % H}`;
   const radio = h("input", {
@@ -19,7 +21,7 @@ function pictureOf(i, H, choose) {
   });
   return {
     ...map,
-    element: h("label", { class: "small", title: name }, radio, map.element, count),
+    element: h("label.small", { title: name }, radio, map.element, count),
     /** Set whether it is the chosen one, and its description for screen readers. */
     set(chosen, says = "") {
       radio.checked = chosen;
@@ -45,23 +47,23 @@ function pictureOf(i, H, choose) {
  * stands between the label and the pictures, and `reset` is that of the part.
  */
 export function headMaps({ label, output = "", read, chosen, choose, draw, ...others }) {
-  const box = h("div", { class: "layers", role: "radiogroup", "aria-label": "heads" });
-  const title = h("span", { class: "label" }, label);
+  const box = h("div.layers", { role: "radiogroup", "aria-label": "heads" });
+  const title = h("span.label", label);
   const element = results("column heads", title, ...(others.more ?? []), box);
   const key = weightKey("");
   let [pictures, shape] = [[], ""];
   const build = (L, H) => {
     pictures = times(L * H, (i) => pictureOf(i, H, choose));
-    const names = times(H, (i) => h("span", {}, h("span", { class: "head" }, "head "), String(i)));
+    const names = times(H, (i) => h("span", h("span.head", "head "), String(i)));
     const layers = times(L, (l) => [
-      h("span", { class: "layer-name" }, `block ${l}`),
+      h("span.layer-name", `block ${l}`),
       ...pictures.slice(l * H, (l + 1) * H).map((one) => one.element),
     ]);
     box.style.setProperty("--heads", H);
     box.style.setProperty("--deep", L);
     box.replaceChildren(
-      h("div", { class: "layer heading", "aria-hidden": "true" }, key, ...names),
-      ...layers.map((parts) => h("div", { class: "layer" }, ...parts)),
+      h("div.layer.heading", { "aria-hidden": "true" }, key, ...names),
+      ...layers.map((parts) => h("div.layer", ...parts)),
     );
   };
   return {

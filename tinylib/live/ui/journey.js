@@ -1,6 +1,6 @@
 // Following one word, or one token, through what a widget computes, step by step.
 //
-// A view gives the steps, in their order, as functions (widget) => {
+// A view gives the steps, in their order, as functions of `follow(widget)`, which return {
 //   says,   a sentence with the reader's own numbers
 //   lit,    the entries that it speaks of: { name, row, column }, of inputs and outputs
 //   moves,  what goes where: [{ from: { name, row, column }, to: the same }], if anything does
@@ -13,9 +13,11 @@
 // movement are over. So it can be slid in both directions. Only transform and opacity are animated,
 // and not even these for a reader who wants no motion.
 
+import { scroller } from "./boxes.js";
 import { copyAsTorch } from "./copy.js";
-import { format, h, scroller, setAttribute, setText, typeset } from "./dom.js";
+import { h, setAttribute, setText, typeset } from "./dom.js";
 import { light } from "./explain.js";
+import { format } from "./numbers.js";
 
 const MOVE = 600; // ms: the movement of a step
 const READ = 2400; // ms: what a reader gets for the sentence before Play goes on, at least
@@ -25,7 +27,7 @@ const still = matchMedia("(prefers-reduced-motion: reduce)");
 /** A copy of a cell that can move over the frame. */
 function ghostOf(cell, frame) {
   const [box, around] = [cell.getBoundingClientRect(), frame.getBoundingClientRect()];
-  const ghost = h("span", { class: "ghost", "aria-hidden": "true" });
+  const ghost = h("span.ghost", { "aria-hidden": "true" });
   ghost.textContent = cell.value ?? cell.textContent;
   const place = { left: box.left - around.left, top: box.top - around.top };
   for (const [side, size] of Object.entries({ ...place, width: box.width, height: box.height }))
@@ -80,19 +82,19 @@ function movement(widget, layer, moves) {
 }
 
 /**
- * The bar that runs the steps, and what it says. `name(widget)` is what is followed; `flows` are
- * the outputs in the order in which they follow from each other: after the last step those that an
- * edit has changed flash in this order.
+ * The bar that runs the steps, and the sentence of each. `name(widget)` is what is followed, and
+ * `follow(widget)` what the steps get. `flows` are the outputs in the order in which they follow
+ * from each other: after the last step those that an edit has changed flash in this order.
  */
-export function journey(widget, { name, steps, flows = [] }) {
+export function journey(widget, { name, steps, follow = (one) => one, flows = [] }) {
   const last = steps.length;
   let [at, shown, playing] = [0, -1, false];
   let [clock, rest] = [0, 0]; // the number of the run; the wait between two of them
   let moved, before; // the movement that is on the screen; the outputs that were
-  const layer = h("div", { class: "ghosts", "aria-hidden": "true" });
+  const layer = h("div.ghosts", { "aria-hidden": "true" });
   const button = (label, sign, click) =>
-    h("button", { type: "button", "aria-label": label, title: label, click }, sign);
-  const start = h("button", { type: "button", class: "start", click: () => play() });
+    h("button", { "aria-label": label, title: label, click }, sign);
+  const start = h("button.start", { click: () => play() });
   const back = button("one step back", "◀", () => go(Math.ceil(at) - 1));
   const next = button("one step on", "▶", () => go(Math.ceil(at) + 1));
   const close = button("end", "✕", () => leave());
@@ -107,30 +109,23 @@ export function journey(widget, { name, steps, flows = [] }) {
       set(Number(bar.value));
     },
   });
-  const place = h("span", { class: "place" });
-  const says = h("p", { class: "says", role: "status" });
-  const code = h("code", {});
-  const origin = h("span", {});
-  const source = h("p", { class: "code" }, origin, code);
-  const table = h("table", { class: "stages" });
+  const place = h("span.place");
+  const says = h("p.says", { role: "status" });
+  const code = h("code");
+  const origin = h("span");
+  const source = h("p.code", origin, code);
+  const table = h("table.stages");
   const stages = scroller(
     { tabindex: "0", role: "group", "aria-label": "the numbers so far; they scroll sideways" },
     table,
   );
   let torch = ""; // the code of this step
   const copied = copyAsTorch(() => torch, "this step");
-  const stepBox = h(
-    "div",
-    { class: "told", "data-output": "" },
-    says,
-    source,
-    stages,
-    copied.element,
-  );
-  const controls = h("div", { class: "controls" }, start, back, bar, next, place, close);
+  const stepBox = h("div.told", { "data-output": "" }, says, source, stages, copied.element);
+  const controls = h("div.controls", start, back, bar, next, place, close);
   const element = h(
-    "div",
-    { class: "journey", role: "group", "aria-label": "follow one word", keydown: keys },
+    "div.journey",
+    { role: "group", "aria-label": "follow one word", keydown: keys },
     controls,
     stepBox,
   );
@@ -177,7 +172,7 @@ export function journey(widget, { name, steps, flows = [] }) {
       light(widget, [], "lit");
       return;
     }
-    const one = steps[step - 1](widget);
+    const one = steps[step - 1](follow(widget));
     const { says: text, lit, moves = [], code: line, table: rows } = one;
     typeset(says, text);
     torch = one.torch ?? "";
@@ -198,18 +193,13 @@ export function journey(widget, { name, steps, flows = [] }) {
     stages.hidden = !content;
     if (!content) return;
     const { labels, rows } = content;
-    const cells = (line) => line.map((value) => h("td", {}, value === null ? "" : format(value)));
+    const cells = (line) => line.map((value) => h("td", value === null ? "" : format(value)));
     table.replaceChildren(
-      h(
-        "thead",
-        {},
-        h("tr", {}, h("td"), ...labels.map((word) => h("th", { scope: "col" }, word))),
-      ),
+      h("thead", h("tr", h("td"), ...labels.map((word) => h("th", { scope: "col" }, word)))),
       h(
         "tbody",
-        {},
         ...rows.map(({ name: title, numbers }) =>
-          h("tr", {}, h("th", { scope: "row" }, title), ...cells(numbers)),
+          h("tr", h("th", { scope: "row" }, title), ...cells(numbers)),
         ),
       ),
     );
@@ -224,7 +214,7 @@ export function journey(widget, { name, steps, flows = [] }) {
 
   /** Bring what this step is about into sight, above the bar. */
   function find(step) {
-    const { lit, moves = [] } = steps[step - 1](widget);
+    const { lit, moves = [] } = steps[step - 1](follow(widget));
     const { name: table, row, column } = moves.at(-1)?.to ?? lit.at(-1);
     const [cell] = widget.cellsOf(table, row, column);
     const { top, bottom } = cell?.getBoundingClientRect() ?? {};
@@ -314,7 +304,7 @@ export function journey(widget, { name, steps, flows = [] }) {
     update(inputs, outputs) {
       if (widget.behind) return; // the answer is still on its way
       flash(outputs);
-      shown = -1; // what it says may have changed
+      shown = -1; // the numbers in its sentence may have changed
       set(at);
     },
   };
@@ -326,7 +316,6 @@ journey.style = `${copyAsTorch.style}
 .journey.under-way { position: sticky; bottom: 8px; z-index: 2; }
 .journey.under-way ~ .explained { position: static; }
 .controls { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; }
-.controls [hidden] { display: none; }
 .journey:not(.under-way) .start { border-color: var(--accent); background: var(--accent);
   color: var(--ground); font-weight: 600; padding: 4px 14px; }
 .controls input[type=range] { flex: 1 1 7.5rem; min-width: 5.625rem; }
@@ -334,12 +323,10 @@ journey.style = `${copyAsTorch.style}
   font-variant-numeric: tabular-nums; }
 .journey .says { margin: 6px 0 0; min-height: 3.2em; line-height: 1.6; max-width: 90ch;
   font-variant-numeric: tabular-nums; }
-.journey .code { margin: 2px 0 0; font-size: var(--size-note); min-height: 1.6em;
-  color: var(--soft);
-  overflow-wrap: anywhere; }
-.journey code { padding: 1px 5px; border-radius: 4px; color: var(--text);
-  font: var(--size-note)/1.6 var(--mono);
-  background: color-mix(in oklab, var(--ground), var(--accent) 14%); }
+.journey .code { margin: 2px 0 0; font-size: var(--size-note); min-height: 1.6em; color:
+  var(--soft); overflow-wrap: anywhere; }
+.journey code { padding: 1px 5px; border-radius: 4px; color: var(--text); font: var(--size-note)/1.6
+  var(--mono); background: color-mix(in oklab, var(--ground), var(--accent) 14%); }
 .stages { margin: 4px 0 0; font-size: var(--size-note); }
 .stages :is(td, th) { padding: 1px 7px 1px 0; text-align: right; font-size: var(--size-note); }
 .stages th { max-width: none; }

@@ -1,8 +1,9 @@
 // Numbers to type and to slide. Each control edits inputs of its widget, and its `data-input` names
-// them; one that only changes what is looked at has none.
+// them; a control that only changes what is shown has none.
 
 import { parseNumber } from "../page/inputs.js";
-import { formatExact, h, mathText, setAttribute, setText, typeset, within } from "./dom.js";
+import { h, mathText, setAttribute, setText, typeset } from "./dom.js";
+import { formatExact, within } from "./numbers.js";
 
 /** The default limits of an entry. */
 export const everywhere = ({ spec: { max } }) => [-max.entry, max.entry];
@@ -203,7 +204,7 @@ export function knob(widget, name, label, { entry, ...options } = /** @type {any
     slide(limits ? within(inner, limits) : inner);
   };
   const title = h("span", { "aria-hidden": "true" });
-  const more = h("span", { class: "about", "aria-hidden": "true" }, about);
+  const more = h("span.about", { "aria-hidden": "true" }, about);
   const box =
     boxed &&
     numberBox(widget, name, {
@@ -236,9 +237,9 @@ export function knob(widget, name, label, { entry, ...options } = /** @type {any
     ...(about ? [more] : []),
     shown,
   );
-  const below = h("span", { class: "says" });
+  const below = h("span.says");
   return {
-    element: h("div", { class: "knob" }, called, range, ...(note ? [below] : [])),
+    element: h("div.knob", called, range, ...(note ? [below] : [])),
     called,
     range,
     shows: bound ? undefined : "inputs",
@@ -304,7 +305,7 @@ export function entrySlider(widget) {
   const { update } = part;
   return {
     ...part,
-    element: h("div", { class: "narrow" }, part.element), // its label may be long
+    element: h("div.narrow", part.element), // its label may be long
     update(inputs, outputs) {
       update(inputs, outputs);
       if (part.range.disabled) part.range.removeAttribute("data-input");
@@ -351,9 +352,8 @@ input.number { min-width: 0; width: 4.25rem; text-align: right; border-color: va
 .row > .knob { flex: 1 1 18.75rem; }
 .row > .knobs { flex: 1 1 16.25rem; }
 /* Where there is less room, the track has a line of its own. */
-.row .knobs > .knob, .narrow > .knob { grid-template: "label value" auto "track track" auto
-  "about about" auto "says says" auto / minmax(0, 1fr) var(--number, 4.25rem);
-  align-content: start; }
+.row .knobs > .knob, .narrow > .knob { grid-template: "label value" auto "track track" auto "about
+  about" auto "says says" auto / minmax(0, 1fr) var(--number, 4.25rem); align-content: start; }
 @media (max-width: 37.5rem) {
   .knob { grid-template: "label value" auto "track track" auto "about about" auto
     "says says" auto / minmax(0, 1fr) var(--number, 4.25rem); }

@@ -1,6 +1,6 @@
 // Lines that lead from the rows of a list to one place beside them, or from there to the rows.
 
-import { setAttribute, svgPart } from "./parts.js";
+import { setAttribute, svgPart } from "./dom.js";
 
 /**
  * Lines between the rows of a list and one place beside its middle: from the last row to the

@@ -106,8 +106,7 @@ const variables = (pick) => {
 };
 
 export const LOOK = `
-:host {
-  ${variables(([light, dark]) => `light-dark(${light}, ${dark})`)}
+:host { ${variables(([light, dark]) => `light-dark(${light}, ${dark})`)}
   ${Object.entries(PALETTE.sizes)
     .map(([name, size]) => `--size-${name}: ${size / 16}rem;`) // of 16 px, a browser's default
     .join(" ")}

@@ -1,27 +1,19 @@
 // One head's weights as a table, with words on both axes.
 
-import { explainable, rove } from "./explain.js";
-import {
-  AS_IS,
-  format,
-  h,
-  results,
-  scroller,
-  setAttribute,
-  setHeat,
-  setText,
-  shaded,
-  times,
-} from "./parts.js";
 import { topK } from "../page/search.js";
+import { results, scroller } from "./boxes.js";
+import { AS_IS, h, setAttribute, setHeat, setText } from "./dom.js";
+import { explainable, rove } from "./explain.js";
+import { shaded } from "./look.js";
+import { format, times } from "./numbers.js";
 import { fillList } from "./sentences.js";
 
 export const LEAST = 0.005; // what is less reads 0.00, and is left out
 
 /**
  * The weights of words on words; it scrolls sideways, and is called `label`. `pick(t)` chooses a
- * row by its word, if one can be chosen; `key` says what is outlined, if anything is.
- * `explain(t, s)` says how an entry was computed, as rules of explain.js do; then the view has
+ * row by its word, if one can be chosen; `key` names what is outlined, if anything is.
+ * `explain(t, s)` returns the explanation of an entry, as rules of explain.js do; then the view has
  * `ui.explanation()`.
  */
 export function wordMap({
@@ -32,20 +24,20 @@ export function wordMap({
   pick = undefined,
   explain = null,
 }) {
-  const [head, body, caption] = [h("tr", {}, h("td")), h("tbody"), h("caption")];
-  const parts = [caption, h("thead", {}, head), body];
-  const table = h("table", { class: "heat weight word-map", "data-output": output }, ...parts);
+  const [head, body, caption] = [h("tr", h("td")), h("tbody"), h("caption")];
+  const parts = [caption, h("thead", head), body];
+  const table = h("table.heat.weight.word-map", { "data-output": output }, ...parts);
   const box = { tabindex: "0", role: "group", "aria-label": `${label}; it scrolls sideways` };
-  const keyLine = h("p", { class: "key" }, h("span", { class: "gold" }), `outlined: ${key}`);
-  const choose = (t) => ({ type: "button", click: () => pick(t), focus: () => pick(t) });
+  const keyLine = h("p.key", h("span.gold"), `outlined: ${key}`);
+  const choose = (t) => ({ click: () => pick(t), focus: () => pick(t) });
   const line = (columns) => (t) => {
     const name = h(
       pick ? "button" : "div",
       pick ? choose(t) : {},
-      h("span", { class: "sign" }),
+      h("span.sign"),
       h("span", { lang }),
     );
-    const cells = times(columns, () => h("td", {}, h("span")));
+    const cells = times(columns, () => h("td", h("span")));
     if (explain) cells.forEach((cell, s) => explainable(null, cell, () => explain(t, s)));
     return h("tr", AS_IS, h("th", { scope: "row" }, name), ...cells);
   };
@@ -62,9 +54,7 @@ export function wordMap({
       keyLine.hidden = !rows.some(({ from }) => from?.includes(1));
       if (columns !== across.length) {
         columns = across.length;
-        const long = across.map(() =>
-          h("th", { ...AS_IS, scope: "col", class: "long" }, h("span")),
-        );
+        const long = across.map(() => h("th.long", { ...AS_IS, scope: "col" }, h("span")));
         head.replaceChildren(head.firstChild, ...long);
         body.replaceChildren();
       }
@@ -107,9 +97,8 @@ wordMap.style = `
 .word-map caption:empty { display: none; }
 .word-map td span { width: 1.9375rem; }
 .word-map tbody td { position: relative; }
-.word-map .gold::after, .key .gold { content: ""; position: absolute; inset: -1px;
-  outline: 1px solid var(--ground); border: 3px double var(--text); border-radius: 3px;
-    pointer-events: none; }
+.word-map .gold::after, .key .gold { content: ""; position: absolute; inset: -1px; outline: 1px
+  solid var(--ground); border: 3px double var(--text); border-radius: 3px; pointer-events: none; }
 .word-map tbody th, .word-map thead td { position: sticky; left: 0; z-index: 1;
   background: var(--ground); }
 .word-map tbody th { max-width: 8.125rem; padding: 0; }
@@ -121,13 +110,11 @@ wordMap.style = `
 .word-map .sign:empty { display: none; }
 .word-map .sign + span { margin-left: auto; }
 .word-map .sign.astray { color: var(--text); font-weight: 700; }
-.word-map thead .long { padding: 4px 0; border-radius: 4px 4px 0 0;
-  font-size: var(--size-note);
+.word-map thead .long { padding: 4px 0; border-radius: 4px 4px 0 0; font-size: var(--size-note);
   ${shaded("weight")} }
 .word-map thead .long span { max-height: 6rem; }
 .key { margin: 4px 0 0; font-size: var(--size-note); color: var(--soft); display: flex; gap: 8px;
   align-items: center; }
-.key[hidden] { display: none; }
 .key .gold { position: static; width: 1.125rem; height: 1rem; flex: none; }
 @container widget (min-width: 53.75rem) { /* so that all of it is seen at once */
   .word-map td span { height: 1.5rem; line-height: 1.5rem; }

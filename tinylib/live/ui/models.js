@@ -1,7 +1,7 @@
 // A choice among trained models, each with a text of its own: for widgets with several weights.
 
 import { choice } from "./controls.js";
-import { h, setText } from "./parts.js";
+import { h, setText } from "./dom.js";
 import { text } from "./sentences.js";
 import { beginnings } from "./texts.js";
 
@@ -20,9 +20,9 @@ function chooser(widget) {
   const { models } = widget.spec.facts;
   const titles = models.map(({ title }) => title);
   const picks = choice(widget, "variant", "The model", titles);
-  const note = h("p", { class: "note" });
+  const note = h("p.note");
   return {
-    element: h("div", { class: "column" }, picks.element, note),
+    element: h("div.column", picks.element, note),
     shows: "inputs",
     update(inputs) {
       picks.update(inputs);
@@ -38,7 +38,7 @@ function chooser(widget) {
 
 /** A box and what belongs to it, there while the model `variant` is chosen. */
 function ofModel(widget, variant, box, ...others) {
-  const element = h("div", { class: "column" }, box.element, ...others.map((part) => part.element));
+  const element = h("div.column", box.element, ...others.map((part) => part.element));
   return {
     element,
     shows: "inputs",
@@ -49,5 +49,3 @@ function ofModel(widget, variant, box, ...others) {
     },
   };
 }
-
-ofModel.style = ".column[hidden] { display: none; }";

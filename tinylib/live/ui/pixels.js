@@ -1,7 +1,8 @@
 // A matrix of numbers as a small picture: each is a pixel, and its size is how much ink there is.
 
+import { h, setAttribute, svgPart } from "./dom.js";
 import { inkOf } from "./look.js";
-import { h, setAttribute, svgPart, within } from "./parts.js";
+import { within } from "./numbers.js";
 
 // little-endian, as all that browsers run on
 const packed = (ink) => (ink[2] << 16) | (ink[1] << 8) | ink[0];
@@ -42,7 +43,7 @@ export function pixelMap(attributes = {}) {
   );
   return {
     canvas,
-    element: h("span", { ...attributes, class: "pixel-map" }, canvas, overlay),
+    element: h("span.pixel-map", { ...attributes }, canvas, overlay),
     /** Mark this one of `rows` rows, each of which has `columns` pixels. */
     markRow(row, rows, columns) {
       setAttribute(overlay, "viewBox", `0 0 ${columns} ${rows}`);

@@ -1,6 +1,6 @@
 // A plane with axes: curves, what stands at a place in it, lines across it, and what is dragged.
 
-import { h, setAttribute, setText, svgPart } from "./parts.js";
+import { h, setAttribute, setText, svgPart } from "./dom.js";
 import { fillList } from "./sentences.js";
 
 /**
@@ -90,16 +90,11 @@ export function plane({
       "d",
       [...upright, ...at("y").map((v) => `M${left} ${v}H${right}`)].join(""),
     );
-    fillList(
-      scale,
-      all,
-      () => h("span"),
-      (span, [axis, value, text = String(value)]) => {
-        setAttribute(span, "class", `tick ${axis}`);
-        setText(span, text.replace("-", "−"));
-        put(span, axis === "x" ? value : left, axis === "x" ? bottom : value);
-      },
-    );
+    fillList(scale, all, "span", (span, [axis, value, text = String(value)]) => {
+      setAttribute(span, "class", `tick ${axis}`);
+      setText(span, text.replace("-", "−"));
+      put(span, axis === "x" ? value : left, axis === "x" ? bottom : value);
+    });
   };
   reach({ ticks, grid });
   return {
@@ -158,7 +153,6 @@ plane.style = `
 .spot.small { width: 6px; height: 6px; margin: -3px; border: 0; box-shadow: none;
   background: var(--tone, var(--blue)); }
 .rule { position: absolute; pointer-events: none; }
-.rule[hidden] { display: none; }
 .rule.x { top: 0; bottom: 0; border-left: 2px solid var(--text); }
 .rule.y { left: 0; right: 0; border-top: 1.5px dashed var(--tone, var(--accent)); }
 .rule b { position: absolute; white-space: nowrap; font-weight: 600; }

@@ -3,15 +3,21 @@
 import { bytesOf, idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
 import { plainly } from "../page/words.js";
 import { offers } from "./controls.js";
+import { AS_IS, AS_TYPED, h, setAttribute, setHeat, setText } from "./dom.js";
 import { lines } from "./lines.js";
-import { AS_IS, h, percent, setAttribute, setHeat, setText, shaded } from "./parts.js";
+import { shaded } from "./look.js";
+import { percent } from "./numbers.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
 
-/** A list that always has one element per entry; `make` gives a new element, `fill` its content. */
+/**
+ * A list that always has one element per entry: `make(i)` returns a new element, or `make` is the
+ * kind of element for h(); `fill(element, entry, i)` sets its content.
+ */
 export function fillList(list, entries, make, fill) {
+  const added = (i) => (typeof make === "string" ? h(make) : make(i));
   while (list.children.length > entries.length) list.lastChild.remove();
-  while (list.children.length < entries.length) list.append(make(list.children.length));
+  while (list.children.length < entries.length) list.append(added(list.children.length));
   entries.forEach((entry, i) => fill(list.children[i], entry, i));
 }
 
@@ -52,6 +58,19 @@ function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text)
   };
 }
 
+/** The box in which `name` is typed, as wide as the widget, and what is wrong with its text. */
+function lineOf(tag, name, label, { count = undefined, ...more }) {
+  const wrong = h("p.problem.wrong", { role: "alert", id: `wrong-${name}` });
+  const box = h(`${tag}.line`, {
+    ...AS_TYPED,
+    ...more,
+    "aria-label": label,
+    "aria-describedby": count ? `${wrong.id} ${count.id}` : wrong.id,
+    "data-input": name,
+  });
+  return { box, wrong, caption: h("span.label", { "aria-hidden": "true" }, label) };
+}
+
 /**
  * A line for the sentence `name`; under it what is wrong with it, or, if not any word will do, the
  * words and ids that a model makes of it, unless `ids` is false. `also(next, widget)` changes what
@@ -69,9 +88,8 @@ export function sentence(
   const open = isOpen(vocabulary);
   const known = open ? [] : ownTokens(vocabulary).sort((a, b) => a.localeCompare(b));
   const offers = h("datalist", { id: `known-${name}` });
-  const tokens = h("ol", { ...AS_IS, class: "tokens", "aria-label": `${label}: tokens and ids` });
-  const unknown = h("p", { class: "note unknown-words", role: "status" });
-  const wrong = h("p", { class: "problem wrong", role: "alert", id: `wrong-${name}` });
+  const tokens = h("ol.tokens", { ...AS_IS, "aria-label": `${label}: tokens and ids` });
+  const unknown = h("p.note.unknown-words", { role: "status" });
   const offer = () => {
     // the whole line with its last word completed
     const [, before, begun] = /^(.*?)([^\s]*)$/s.exec(box.value);
@@ -82,23 +100,13 @@ export function sentence(
       ...fitting.slice(0, 8).map((word) => h("option", { value: before + word })),
     );
   };
-  const box = h("input", {
-    type: "text",
-    class: "line",
-    list: offers.id,
-    spellcheck: "false",
-    autocomplete: "off",
-    autocapitalize: "off",
-    "aria-label": label,
-    "aria-describedby": wrong.id,
-    "data-input": name,
-  });
+  const list = { type: "text", list: offers.id };
+  const { box, wrong, caption } = lineOf("input", name, label, list);
   const { reset, follow } = typing(widget, name, box, wrong, also, offer);
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("span", { class: "label", "aria-hidden": "true" }, label),
+      "div.column",
+      caption,
       box,
       wrong,
       offers,
@@ -114,7 +122,7 @@ export function sentence(
       fillList(
         tokens,
         read,
-        () => h("li", {}, h("b"), " ", h("span")),
+        () => h("li", h("b"), " ", h("span")),
         (li, word, i) => {
           const strange = !knows(vocabulary, word);
           setText(li.children[0], word);
@@ -139,14 +147,20 @@ function strangers(vocabulary, read) {
 
 function knownWords(known) {
   return h(
-    "details",
-    { class: "known" },
-    h("summary", {}, `The ${known.length} words it knows`),
+    "details.known",
+    h("summary", `The ${known.length} words it knows`),
     h("p", AS_IS, known.join(" ")),
   );
 }
-sentence.style = `
+const LINE_STYLE = `
 .wrong { position: static; margin-top: 4px; }
+.unknown-words:empty { display: none; }
+.known { font-size: var(--size-note); color: var(--soft); }
+.known summary { cursor: pointer; min-height: 1.5rem; width: max-content; max-width: 100%; }
+.known p { margin: 2px 0 0; line-height: 1.6; }
+`;
+
+sentence.style = `${LINE_STYLE}
 input.line { width: 100%; border-color: var(--line); font-size: var(--size-touch);
   padding: 6px 10px; }
 .tokens { display: flex; flex-wrap: wrap; gap: 4px 6px; list-style: none; margin: 4px 0 0;
@@ -160,10 +174,6 @@ input.line { width: 100%; border-color: var(--line); font-size: var(--size-touch
   background: color-mix(in oklab, var(--ground), var(--error) 14%); }
 .tokens .unknown span { color: inherit; }
 .tokens .unknown b::before { content: "⚠ "; content: "⚠ " / ""; }
-.unknown-words:empty { display: none; }
-.known { font-size: var(--size-note); color: var(--soft); }
-.known summary { cursor: pointer; min-height: 1.5rem; width: max-content; max-width: 100%; }
-.known p { margin: 2px 0 0; line-height: 1.6; }
 `;
 
 /** A name for a character that is not seen on paper, and for what ends a text. */
@@ -175,25 +185,28 @@ const SIGNS = new Map([
 ]);
 export const visible = (token) => SIGNS.get(token) ?? token;
 
+/** What a part does whose text is counted below it. */
+const countedBox = ({ reset, follow }, tally) => ({
+  shows: "inputs",
+  reset() {
+    reset();
+    tally();
+  },
+  update(inputs) {
+    follow(inputs);
+    tally();
+  },
+});
+
 /** A box for a longer text, `name`, of characters or of words; under it how many there are. */
 export function text(widget, name, label, also = (_next, _widget) => {}) {
   const { spec } = widget;
   const [vocabulary, most] = [spec.sentences[name], spec.limits[spec.inputs[name]][1]];
   const characters = ofCharacters(vocabulary);
   const known = ownTokens(vocabulary).sort((a, b) => a.localeCompare(b));
-  const count = h("p", { class: "counted", id: `count-${name}` });
-  const unknown = h("p", { class: "note unknown-words", role: "status" });
-  const wrong = h("p", { class: "problem wrong", role: "alert", id: `wrong-${name}` });
-  const box = h("textarea", {
-    class: "line",
-    rows: "3",
-    spellcheck: "false",
-    autocomplete: "off",
-    autocapitalize: "off",
-    "aria-label": label,
-    "aria-describedby": `${wrong.id} ${count.id}`,
-    "data-input": name,
-  });
+  const count = h("p.counted", { id: `count-${name}` });
+  const unknown = h("p.note.unknown-words", { role: "status" });
+  const { box, wrong, caption } = lineOf("textarea", name, label, { rows: "3", count });
   const tally = () => {
     const read = wordsOf(spec, name, box.value);
     const over = read.length - most;
@@ -205,47 +218,27 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
     );
     if (!characters) setText(unknown, strangers(vocabulary, read));
   };
-  const { reset, follow } = typing(widget, name, box, wrong, also, tally, (typed) =>
-    plainly(typed, (sign) => knows(vocabulary, sign)),
-  );
+  const meant = (text) => plainly(text, (sign) => knows(vocabulary, sign));
+  const typed = typing(widget, name, box, wrong, also, tally, meant);
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("span", { class: "label", "aria-hidden": "true" }, label),
+      "div.column",
+      caption,
       box,
       count,
       wrong,
       ...(characters ? [] : [unknown, knownWords(known)]),
     ),
-    shows: "inputs",
-    reset() {
-      reset();
-      tally();
-    },
-    update(inputs) {
-      follow(inputs);
-      tally();
-    },
+    ...countedBox(typed, tally),
   };
 }
 /** A box for a text of any characters, `name`; under it how many bytes it has. */
 export function freeText(widget, name, label, rows = 3) {
   const { spec } = widget;
   const [, most] = spec.limits[spec.inputs[name]];
-  const count = h("p", { class: "counted", id: `count-${name}` });
-  const wrong = h("p", { class: "problem wrong", role: "alert", id: `wrong-${name}` });
-  const box = h("textarea", {
-    class: "line",
-    rows: String(rows),
-    spellcheck: "false",
-    autocomplete: "off",
-    autocapitalize: "off",
-    "aria-label": label,
-    "aria-describedby": `${wrong.id} ${count.id}`,
-    "data-input": name,
-  });
-  const meant = (typed) => typed.replace(/\p{Surrogate}/gu, "\ufffd"); // half a character
+  const count = h("p.counted", { id: `count-${name}` });
+  const { box, wrong, caption } = lineOf("textarea", name, label, { rows: String(rows), count });
+  const meant = (text) => text.replace(/\p{Surrogate}/gu, "\ufffd"); // half a character
   const tally = () => {
     const { length } = bytesOf({ texts: [name] }, { [name]: box.value })[name];
     const left = most - length;
@@ -255,44 +248,19 @@ export function freeText(widget, name, label, rows = 3) {
     );
   };
   const noMore = (_next) => {};
-  const { reset, follow } = typing(widget, name, box, wrong, noMore, tally, meant);
+  const typed = typing(widget, name, box, wrong, noMore, tally, meant);
   return {
-    element: h(
-      "div",
-      { class: "column" },
-      h(
-        "div",
-        { class: "over" },
-        h("span", { class: "label", "aria-hidden": "true" }, label),
-        count,
-      ),
-      box,
-      wrong,
-    ),
-    shows: "inputs",
-    reset() {
-      reset();
-      tally();
-    },
-    update(inputs) {
-      follow(inputs);
-      tally();
-    },
+    element: h("div.column", h("div.over", caption, count), box, wrong),
+    ...countedBox(typed, tally),
   };
 }
 
-text.style = `
-.wrong { position: static; margin-top: 4px; }
-textarea.line { width: 100%; min-height: 5.25rem; max-height: 20rem; resize: vertical;
-  font: inherit;
-  font-size: var(--size-touch); line-height: 1.5;
-  color: var(--text); background: transparent; border: 1px solid var(--line); border-radius: 5px;
-    padding: 6px 10px; field-sizing: content; }
+text.style = `${LINE_STYLE}
+textarea.line { width: 100%; min-height: 5.25rem; max-height: 20rem; resize: vertical; font:
+  inherit; font-size: var(--size-touch); line-height: 1.5; color: var(--text); background:
+  transparent; border: 1px solid var(--line); border-radius: 5px; padding: 6px 10px; field-sizing:
+  content; }
 @container widget (min-width: 53.75rem) { textarea.line { min-height: 3.875rem; } }
-.unknown-words:empty { display: none; }
-.known { font-size: var(--size-note); color: var(--soft); }
-.known summary { cursor: pointer; min-height: 1.5rem; width: max-content; max-width: 100%; }
-.known p { margin: 2px 0 0; line-height: 1.6; }
 .counted { margin: 0; font-size: var(--size-small); color: var(--soft);
   font-variant-numeric: tabular-nums; }
 `;
@@ -342,15 +310,14 @@ export function glossed(list, words, meant) {
  * `faults(widget, inputs, ids)` which of them are wrong.
  */
 export function readout(widget, label, ids, probabilities, { vocabulary, gloss, faults }) {
-  const list = h("ol", { class: "said", "data-output": probabilities, "aria-label": label });
+  const list = h("ol.said", { "data-output": probabilities, "aria-label": label });
   const names = widget.spec.vocabularies[vocabulary];
   const fan = lines();
   return {
     element: h(
-      "div",
-      { class: "column spoken" },
-      h("span", { class: "label", "aria-hidden": "true" }, label),
-      h("div", { class: "leads" }, fan.element, list),
+      "div.column.spoken",
+      h("span.label", { "aria-hidden": "true" }, label),
+      h("div.leads", fan.element, list),
     ),
     shows: "outputs",
     update(inputs, outputs) {
@@ -392,5 +359,4 @@ readout.style = `
 .said.plain i { font-size: var(--size-small); }
 .judged { margin: 0; font-size: var(--size-note); font-weight: 550; }
 .right { display: grid; gap: 2px; }
-.right[hidden] { display: none; }
 `;

@@ -1,9 +1,11 @@
 // Parts for widgets that show a text that a GPT reads or writes: tinted tokens, and heads to
 // choose from.
 
-import { offers } from "./controls.js";
-import { format, formatExact, h, setAttribute, setText, shaded, within } from "./parts.js";
 import { topK } from "../page/search.js";
+import { offers } from "./controls.js";
+import { h, setAttribute, setText } from "./dom.js";
+import { shaded } from "./look.js";
+import { format, formatExact, within } from "./numbers.js";
 import { fillList, visible } from "./sentences.js";
 
 export const called = (token) => (visible(token) === token ? `“${token}”` : visible(token));
@@ -37,18 +39,14 @@ export function byArrows(event, at, last) {
 /**
  * Writes on by itself, edit by edit, from a click on the button `go` until it ends or the reader
  * steps in: by Stop, a key, the text, or any edit. Each `step(field)` makes an edit of that field;
- * it returns `false` to wait for an answer that is not there yet, or says why it ends, as a text.
+ * it returns `false` to wait for an answer that has not come yet, or a text: why it ends.
  */
 export function autoContinue(widget, go, step) {
   let job = null; // what it is doing: { field, inputs: those that it made last, seen: outputs }
-  let doneWith = ""; // the inputs of which the note tells
+  let doneWith = ""; // the inputs at the end, which the note describes
   const now = () => JSON.stringify(widget.inputs);
-  const note = h("p", { class: "note told", role: "status" });
-  const halt = h(
-    "button",
-    { type: "button", class: go.className, hidden: true, click: () => stop() },
-    "Stop",
-  );
+  const note = h("p.note.told", { role: "status" });
+  const halt = h("button", { class: go.className, hidden: true, click: () => stop() }, "Stop");
   const show = () => {
     const focused = go.getRootNode().activeElement;
     [go.hidden, halt.hidden] = [Boolean(job), !job];
@@ -120,7 +118,7 @@ export function beginnings(widget, name, groups, also = (_next, _widget) => {}) 
 
 /**
  * Tokens as a line of text, each of which can be tinted: spaces stand, a new line shows its sign.
- * `fill(span, t)` does so, and says what more classes the token has.
+ * `fill(span, t)` does so, and returns further classes for the token.
  */
 export function fillText(list, view, make, fill) {
   const own = view.kind === "words" ? "t whole" : "t";
@@ -134,12 +132,10 @@ export function fillText(list, view, make, fill) {
   });
 }
 export const TEXT_STYLE = `
-.text { white-space: pre-wrap; overflow-wrap: anywhere; font-size: var(--size-text);
-  line-height: 1.75rem;
-  border: 1px solid var(--line); border-radius: 6px; padding: 5px 8px; cursor: pointer; }
+.text { white-space: pre-wrap; overflow-wrap: anywhere; font-size: var(--size-text); line-height:
+  1.75rem; border: 1px solid var(--line); border-radius: 6px; padding: 5px 8px; cursor: pointer; }
 @container widget (min-width: 53.75rem) { .text { max-height: 9.375rem; overflow-y: auto; } }
-.t { padding: 3px 0;
-  ${shaded("weight")} }
+.t { padding: 3px 0; ${shaded("weight")} }
 .t.whole { display: inline-block; line-height: 1.375rem; padding: 0 3px; margin-right: 4px;
   border-radius: 4px; }
 .t.line-end { color: var(--soft); }
@@ -148,6 +144,12 @@ export const TEXT_STYLE = `
 `;
 
 const MOST_WEIGHTS = 3; // weights of a head that are written out
+
+/** The likeliest tokens with numbers of each, for a step of a journey; `rows` are by name. */
+export const likeliestTable = ({ best, vocabulary }, rows) => ({
+  labels: best.map((id) => called(vocabulary[id])),
+  rows: Object.entries(rows).map(([name, all]) => ({ name, numbers: best.map((id) => all[id]) })),
+});
 
 /** What a head attends to most from the token at `at`: names, how far back, and weights. */
 export function attendsMostTo(names, row, at) {

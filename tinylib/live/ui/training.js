@@ -1,9 +1,5 @@
 // The parts of a widget that trains: what starts and stops it, its loss as a curve, and keeping it.
 
-import { choice } from "./controls.js";
-import { h, percent, setAttribute, setText, whole } from "./parts.js";
-import { plane, through } from "./plot.js";
-import { fillList } from "./sentences.js";
 import { GENERATOR } from "../page/chance.js";
 import { problem } from "../page/inputs.js";
 import {
@@ -16,6 +12,11 @@ import {
   toSafetensors,
 } from "../page/keeping.js";
 import { ask, halt } from "../page/trainer.js";
+import { choice } from "./controls.js";
+import { h, setAttribute, setText } from "./dom.js";
+import { percent, whole } from "./numbers.js";
+import { plane, through } from "./plot.js";
+import { fillList } from "./sentences.js";
 
 const CHUNK_MS = 800; // of training between two edits of the steps; a page shows it meanwhile
 const SLOW_MS = 330; // between two steps or chunks of steps, when the training is slowed down
@@ -51,11 +52,10 @@ export const rates = (widget, label = "learning rate") =>
 
 /** Another seed: other parameters to begin with, and other batches. */
 export function seeds(widget) {
-  const name = h("span", { class: "label" });
+  const name = h("span.label");
   const button = h(
     "button",
     {
-      type: "button",
       "data-input": "seed",
       click: () =>
         widget.edit(Symbol("seed"), (next) => {
@@ -66,7 +66,7 @@ export function seeds(widget) {
     "Another seed",
   );
   return {
-    element: h("div", { class: "seeds" }, name, button),
+    element: h("div.seeds", name, button),
     shows: "inputs",
     update: ({ seed }) => setText(name, `seed ${seed}`),
   };
@@ -137,12 +137,11 @@ export function trainingBar(
     show();
     run();
   };
-  const go = h("button", { type: "button", class: "main", "data-input": "steps", click: start });
-  const pause = h("button", { type: "button", class: "main", hidden: true, click: stop }, "Pause");
+  const go = h("button.main", { "data-input": "steps", click: start });
+  const pause = h("button.main", { hidden: true, click: stop }, "Pause");
   const one = h(
     "button",
     {
-      type: "button",
       "data-input": "steps",
       click: () => {
         if (running) stop();
@@ -155,7 +154,6 @@ export function trainingBar(
   const back = h(
     "button",
     {
-      type: "button",
       "data-input": "steps",
       click: async () => {
         stop();
@@ -177,26 +175,25 @@ export function trainingBar(
         if (running && inPage) halt(stem); // it need not end what it was to do at once
       },
     },
-    ...names.map((name) => h("option", {}, name)),
+    ...names.map((name) => h("option", name)),
   );
   const far = h("progress", { max: String(most), "aria-label": "steps done" });
-  const status = h("span", { class: "pace", role: "status" });
+  const status = h("span.pace", { role: "status" });
   const bar = h(
-    "div",
-    { class: "bar" },
+    "div.bar",
     go,
     pause,
     one,
     back,
-    h("span", { class: "offer" }, speed),
-    h("span", { class: "far" }, far, status),
+    h("span.offer", speed),
+    h("span.far", far, status),
   );
   widget.model.on("change:error", () => {
     if (widget.model.get("error") && running) stop();
   });
   const keeping = inPage && saved ? keeper(widget, saved, { at, stop, ready }) : null;
   return {
-    element: h("div", { class: "column" }, bar, ...(keeping ? [keeping.element] : [])),
+    element: h("div.column", bar, ...(keeping ? [keeping.element] : [])),
     reset: stop,
     update(inputs) {
       const steps = at();
@@ -252,12 +249,12 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   let last = 0; // when it was kept
   let held = { key: "", steps: 0 }; // which run is kept, and how far
   let known; // the stamp of what is kept, as far as this page knows
-  const note = h("p", { class: "note", role: "status" });
+  const note = h("p.note", { role: "status" });
   const say = (text, ...buttons) => {
     if (!buttons.length) setText(note, text);
     else note.replaceChildren(text, ...buttons.flatMap((button) => [" ", button]));
   };
-  const press = (label, click) => h("button", { type: "button", click }, label);
+  const press = (label, click) => h("button", { click }, label);
   const stateNow = () => ask(stem, { act: "state" });
   const restore = async (state, inputs) => {
     stop();
@@ -330,7 +327,6 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   const save = h(
     "button",
     {
-      type: "button",
       click: async () => {
         const state = await stateNow().catch(() => null);
         if (!state) return void say("There is nothing to save yet: train some steps first.");
@@ -377,8 +373,8 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
       }
     },
   });
-  const load = h("button", { type: "button", click: () => chosen.click() }, "Load a file");
-  const there = h("p", { class: "note there", hidden: true });
+  const load = h("button", { click: () => chosen.click() }, "Load a file");
+  const there = h("p.note.there", { hidden: true });
   const greet = async () => {
     const found = await kept(stem).catch(() => undefined);
     // One of another version of this page may have parameters that do not fit.
@@ -413,29 +409,26 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   greet();
   return {
     element: h(
-      "div",
-      { class: "column" },
+      "div.column",
       there,
       h(
-        "details",
-        { class: "folded" },
-        h("summary", {}, "Keep this run"),
+        "details.folded",
+        h("summary", "Keep this run"),
         h(
-          "div",
-          { class: "bar" },
-          h("label", { class: "toggle" }, box, h("span", {}, "keep it in this browser")),
+          "div.bar",
+          h("label.toggle", box, h("span", "keep it in this browser")),
           save,
           load,
           chosen,
         ),
-        ...(how ? [h("p", { class: "note" }, ...how)] : []),
+        ...(how ? [h("p.note", ...how)] : []),
         note,
       ),
     ),
     update(inputs, running) {
       const key = keyOf(widget, inputs);
       if (box.checked && held.key && key !== held.key) {
-        box.checked = false; // it is not lost for the sake of an experiment
+        box.checked = false; // other settings begin another run: it does not replace the kept one
         const far = whole(held.steps);
         say(`Your run of ${far} steps stays kept. Tick again to keep this one in its place.`);
       }
@@ -449,7 +442,6 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
 trainingBar.style = `
 .bar { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
 .bar .main { font-weight: 650; min-width: 9.6em; }
-.bar .main[hidden], .there[hidden] { display: none; }
 .far { display: flex; flex: 1 1 21.875rem; min-width: min(100%, 21.875rem); gap: 4px 10px;
   align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .far progress { flex: 1 1 3.75rem; min-width: 3.75rem; max-width: 15rem; }
@@ -561,7 +553,7 @@ export function lossCurve(
   const lines = [];
   let old = []; // [{ key, name, points }], the newest first
   let [past, called, points] = [undefined, "", []];
-  const names = h("ul", { class: "runs" });
+  const names = h("ul.runs");
   const low = ([x, y]) => [x, Math.min(y, top)];
   /** Note what is measured now and then: while a training goes on, it is of some steps before. */
   const note = (list, value) => {
@@ -573,9 +565,9 @@ export function lossCurve(
   };
   return {
     element: h(
-      "div",
-      { class: "column", "data-output": "losses" },
-      h("span", { class: "label" }, title),
+      "div.column",
+      { "data-output": "losses" },
+      h("span.label", title),
       drawn.element,
       names,
     ),
@@ -624,7 +616,7 @@ export function lossCurve(
       fillList(
         names,
         legend,
-        () => h("li", {}, h("i"), h("span"), h("b")),
+        () => h("li", h("i"), h("span"), h("b")),
         (line, [what, value, kind]) => {
           setAttribute(line, "class", kind);
           setText(line.children[1], what);
@@ -671,15 +663,9 @@ export function gauge(label, { most = 1, goal = undefined } = {}) {
   const bar = h("i");
   const value = h("b");
   const element = h(
-    "div",
-    { class: "gauge" },
-    h("span", { class: "label" }, label),
-    h(
-      "span",
-      { class: "track" },
-      bar,
-      ...(goal ? [h("u", { style: `left: ${100 * goal}%` })] : []),
-    ),
+    "div.gauge",
+    h("span.label", label),
+    h("span.track", bar, ...(goal ? [h("u", { style: `left: ${100 * goal}%` })] : [])),
     value,
   );
   return {

@@ -2,24 +2,24 @@
 
 import { knows } from "../page/inputs.js";
 import { action } from "./controls.js";
+import { AS_IS, h, setAttribute, setText } from "./dom.js";
 import { knob } from "./knobs.js";
 import { lines } from "./lines.js";
-import { AS_IS, format, h, setAttribute, setText } from "./parts.js";
+import { format } from "./numbers.js";
 import { paint, pixelAt } from "./pixels.js";
 import { fillList } from "./sentences.js";
 
 /** A canvas that tells which entry the pointer is over; `choose` is called with the one clicked. */
 function field(choose, hover) {
   const canvas = h("canvas", { role: "img" });
-  const marker = h("span", { class: "marker" });
+  const marker = h("span.marker");
   const at = (event) => {
     const [row, column] = pixelAt(canvas, event);
     return row * canvas.width + column;
   };
   const element = h(
-    "div",
+    "div.field",
     {
-      class: "field",
       click: (event) => choose(at(event)),
       pointermove: (event) => hover(at(event)),
       pointerleave: () => hover(null),
@@ -55,15 +55,13 @@ export function strips(widget, name, label, { vocabulary = "", handed = false } 
   line.element.classList.add("thick");
   const known = widget.spec.sentences[vocabulary];
   let [text, before] = [[], /** @type {any} */ (null)]; // words, and numbers of those before
-  const list = h("ol", { class: "strips", "data-output": name, "aria-label": label });
-  const value = h("span", { class: "read" });
+  const list = h("ol.strips", { "data-output": name, "aria-label": label });
+  const value = h("span.read");
   const fields = new WeakMap(); // li -> its field
   let [shown, last] = [/** @type {any} */ (null), /** @type {any} */ (null)];
   const read = (row, column) => {
-    const {
-      shape: [, D],
-      data,
-    } = shown;
+    const { data } = shown;
+    const [, D] = shown.shape;
     setText(value, `“${text[row]}”, entry ${column + 1}: ` + `${format(data[row * D + column])}`);
   };
   const readChosen = () => read(widget.query, chosen(widget, shown.shape[1]));
@@ -75,29 +73,21 @@ export function strips(widget, name, label, { vocabulary = "", handed = false } 
       },
       (column) => (column === null ? readChosen() : read(i, column)),
     );
-    const li = h(
-      "li",
-      {},
-      h("button", { ...AS_IS, type: "button", click: () => widget.look(i) }),
-      part.element,
-    );
+    const li = h("li", h("button", { ...AS_IS, click: () => widget.look(i) }), part.element);
     fields.set(li, part);
     return li;
   };
   return {
     element: h(
-      "div",
-      { class: "column strip" },
-      h("p", { class: "caption" }, h("b", {}, label), " ", value),
-      handed ? h("div", { class: "leads" }, list, line.element) : list,
+      "div.column.strip",
+      h("p.caption", h("b", label), " ", value),
+      handed ? h("div.leads", list, line.element) : list,
     ),
     shows: "outputs",
     update(inputs, outputs) {
       shown = outputs[name];
-      const {
-        shape: [rows, D],
-        data,
-      } = shown;
+      const { data } = shown;
+      const [rows, D] = shown.shape;
       const words = widget.words(widget.spec.outputs[name].split(" ")[0], inputs);
       if (rows !== words.length) return; // the answer is still on its way
       if (words.join(" ") !== text.join(" ")) {
@@ -139,7 +129,7 @@ export function editableVector(widget, name, label, { delta, from, first = 1 }) 
   let width = Math.min(12, D); // cells in a row, all rows full
   while (D % width) width -= 1;
   widget.column = first - 1;
-  const value = h("span", { class: "read" });
+  const value = h("span.read");
   const { element, canvas, point } = field(
     (entry) => choose(widget, entry),
     (entry) => read(entry ?? chosen(widget, shown.length)),
@@ -176,30 +166,21 @@ export function editableVector(widget, name, label, { delta, from, first = 1 }) 
     },
     { goes: true },
   );
-  const count = h("span", { class: "soft" });
+  const count = h("span.soft");
   return {
     element: h(
-      "div",
-      { class: "column strip" },
-      h("p", { class: "caption" }, h("b", {}, label), " ", value),
+      "div.column.strip",
+      h("p.caption", h("b", label), " ", value),
       element,
-      h(
-        "div",
-        { class: "bend narrow" },
-        which.element,
-        size.element,
-        h("div", { class: "foot" }, back, count),
-      ),
+      h("div.bend.narrow", which.element, size.element, h("div.foot", back, count)),
     ),
     reset() {
       widget.column = first - 1;
     },
     update(inputs, outputs) {
       shown = outputs[name].data;
-      const {
-        shape: [rows],
-        data,
-      } = outputs[from];
+      const { data } = outputs[from];
+      const [rows] = outputs[from].shape;
       original = data.subarray((rows - 1) * D, rows * D);
       paint(canvas, shown, width);
       setAttribute(canvas, "aria-label", `${label}: ${D} numbers`);

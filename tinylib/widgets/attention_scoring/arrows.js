@@ -1,18 +1,11 @@
+import { columnHeads } from "../../live/ui/boxes.js";
 import { choice } from "../../live/ui/controls.js";
+import { h, setAttribute, setHeat, setText, svgPart } from "../../live/ui/dom.js";
 import { explainable, rove, wordAt } from "../../live/ui/explain.js";
 import { numberBox } from "../../live/ui/knobs.js";
-import {
-  columnHeads,
-  format,
-  h,
-  live,
-  setAttribute,
-  setHeat,
-  setText,
-  shaded,
-  svgPart,
-  within,
-} from "../../live/ui/parts.js";
+import { shaded } from "../../live/ui/look.js";
+import { format, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 
@@ -47,7 +40,7 @@ function tip(widget, at, input, field, read) {
         if (value !== vector[j]) vector[j] = hundredths(within(value, ends)); // else as typed
       });
     });
-  const named = h("span", { class: "named" });
+  const named = h("span.named");
   const element = h(
     "div",
     {
@@ -110,7 +103,7 @@ function field2d(widget) {
   svg.firstChild.insertBefore(keys, paths.asking);
   svg.dataset.output = "";
   setAttribute(paths.feet, "data-output", "feet");
-  const tips = h("div", { class: "tips" });
+  const tips = h("div.tips");
   const query = tip(widget, at, "query", "query", (inputs) => inputs.query);
   setText(query.named, "query");
   const names = [];
@@ -120,9 +113,9 @@ function field2d(widget) {
     return drawnTip.element;
   };
   element.append(tips, query.element);
-  const rays = h("p", { class: "soft rays" });
+  const rays = h("p.soft.rays");
   return {
-    element: h("div", {}, element, rays),
+    element: h("div", element, rays),
     update({ words, query: q, keys: given, score }, { weights, feet }) {
       const known = weights.data.length === given.length; // else the answer is still on its way
       setAttribute(paths.asking, "d", arrowTo(q));
@@ -204,9 +197,8 @@ function numbers2d(widget) {
   const row = (name, own, ...rest) => {
     const line = h(
       "tr",
-      {},
       h("th", { scope: "row" }, name),
-      ...own.map((box) => h("td", {}, box)),
+      ...own.map((box) => h("td", box)),
       ...rest,
     );
     boxes.set(line, own);
@@ -220,10 +212,9 @@ function numbers2d(widget) {
   ofQuery.classList.add("asks");
   const body = h("tbody");
   const table = h(
-    "table",
-    { class: "numbers" },
+    "table.numbers",
     columnHeads(null, "1st number", "2nd", "score", "weight"),
-    h("tbody", {}, ofQuery),
+    h("tbody", ofQuery),
     body,
   );
   const make = (i) => {
@@ -253,7 +244,6 @@ function numbers2d(widget) {
     h(
       "button",
       {
-        type: "button",
         "data-input": "query",
         click: () => {
           const next = widget.inputs.query.map((value) => hundredths(factor * value));
@@ -271,10 +261,9 @@ function numbers2d(widget) {
     );
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("div", { class: "scroll" }, table),
-      h("div", { class: "foot" }, longer("Double the query", 2), longer("Halve it", 0.5)),
+      "div.column",
+      h("div.scroll", table),
+      h("div.foot", longer("Double the query", 2), longer("Halve it", 0.5)),
     ),
     update({ words, keys }, outputs) {
       for (const box of boxes.get(ofQuery)) box.follow();
@@ -299,7 +288,7 @@ function numbers2d(widget) {
 
 /** Which word gets most, in words. */
 function winner() {
-  const line = h("p", { class: "note most", "data-output": "", role: "status" });
+  const line = h("p.note.most", { "data-output": "", role: "status" });
   return {
     element: line,
     update({ words, score }, { weights: { data } }) {
@@ -350,10 +339,9 @@ numbers2d.style = `
 .numbers .asks input { border-color: var(--query); }
 .numbers tbody + tbody input { border-color: color-mix(in oklab, var(--line), var(--key) 60%); }
 .numbers td[data-output] { width: 4.25rem; min-width: 3.125rem; padding: 1px 6px; }
-.numbers .bar { --tone: var(--weight); border: solid var(--ground); border-width: 2px 0;
-  background: linear-gradient(to right, color-mix(in oklab, var(--ground),
-    var(--tone) 45%) calc(var(--tl-heat, 0) * (100% - 40px)),
-    transparent 0) no-repeat padding-box; }
+.numbers .bar { --tone: var(--weight); border: solid var(--ground); border-width: 2px 0; background:
+  linear-gradient(to right, color-mix(in oklab, var(--ground), var(--tone) 45%) calc(var(--tl-heat,
+  0) * (100% - 40px)), transparent 0) no-repeat padding-box; }
 .numbers td.bar { width: 7.5rem; }
 @media (max-width: 21.5625rem) {
   .numbers input.number { width: 3.125rem; }

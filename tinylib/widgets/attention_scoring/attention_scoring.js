@@ -1,18 +1,10 @@
 import { hashedNumbers } from "../../live/page/inputs.js";
-import { knob } from "../../live/ui/knobs.js";
+import { columnHeads, scroller } from "../../live/ui/boxes.js";
+import { AS_IS, h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { explainable, numbersIn, rove } from "../../live/ui/explain.js";
-import {
-  AS_IS,
-  columnHeads,
-  format,
-  h,
-  live,
-  scroller,
-  setAttribute,
-  setHeat,
-  setText,
-  times,
-} from "../../live/ui/parts.js";
+import { knob } from "../../live/ui/knobs.js";
+import { format, times } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList } from "../../live/ui/sentences.js";
 
 /** Numbers about 0 with a spread of 1, always the same for a name: each the sum of four. */
@@ -30,10 +22,8 @@ const hashedWeights = (count) =>
 
 /** How wide query and keys are, and how many keys there are. What is cut off is kept for later. */
 function sizes(widget) {
-  const {
-    S: [, mostKeys],
-    k: [narrowest, widest],
-  } = widget.spec.limits;
+  const [, mostKeys] = widget.spec.limits.S;
+  const [narrowest, widest] = widget.spec.limits.k;
   const kept = new Map(); // "keys 2" -> all entries that this row ever had
   const keep = (name, row) => kept.set(name, [...row, ...(kept.get(name) ?? []).slice(row.length)]);
   const grown = (name, size, hashed) => {
@@ -55,13 +45,10 @@ function sizes(widget) {
   const add = h(
     "button",
     {
-      type: "button",
       "data-input": "keys values",
       click: () => {
-        const {
-          keys: { length: S },
-          query: { length: k },
-        } = widget.inputs;
+        const S = widget.inputs.keys.length;
+        const k = widget.inputs.query.length;
         if (S === mostKeys) {
           widget.say(`There is room for ${mostKeys} keys: remove one first.`);
           return;
@@ -75,7 +62,6 @@ function sizes(widget) {
     "Add a key",
   );
   const remove = h("button", {
-    type: "button",
     "data-input": "keys values",
     click: () => {
       if (widget.inputs.keys.length === 2) add.focus(); // this button is about to be disabled
@@ -87,7 +73,7 @@ function sizes(widget) {
   });
   return {
     element: width.element,
-    buttons: h("div", { class: "foot" }, add, remove),
+    buttons: h("div.foot", add, remove),
     shows: "inputs",
     reset() {
       kept.clear();
@@ -111,11 +97,7 @@ const stack = (...matrices) => ({
 });
 
 const NAMES = ["additive", "dot", "scaled dot"];
-const formulas = () => [
-  [h("i", {}, "w"), " · tanh(q + k)"],
-  ["q · k"],
-  ["q · k / √d", h("sub", {}, "k")],
-];
+const formulas = () => [[h("i", "w"), " · tanh(q + k)"], ["q · k"], ["q · k / √d", h("sub", "k")]];
 
 /** Where a score comes from: of the scoring function number `i`, with key number `s`. */
 function scoreOf({ inputs: { query, keys, w } }, i, s) {
@@ -154,20 +136,17 @@ function comparison(widget) {
   const cards = NAMES.map((name, i) => {
     const table = h(
       "table",
-      {},
-      h("caption", {}, h("b", {}, name), " ", h("span", AS_IS, ...formulas()[i])),
+      h("caption", h("b", name), " ", h("span", AS_IS, ...formulas()[i])),
       columnHeads("key", "score", "weight ≤ 1"),
       h("tbody"),
       h(
         "tfoot",
-        {},
         ...[
           ["largest weight", "largest"],
           ["steepest slope, ¼ at most", "slope"],
         ].map(([label, kind]) =>
           h(
             "tr",
-            {},
             h("th", { scope: "row", colspan: "2" }, label),
             h("td", { class: kind, "data-output": kind }),
           ),
@@ -175,18 +154,18 @@ function comparison(widget) {
       ),
     );
     const output = h(
-      "p",
-      { class: "out", "data-output": "output" },
-      h("i", {}, "output "),
+      "p.out",
+      { "data-output": "output" },
+      h("i", "output "),
       h("b", AS_IS, "(", h("span"), ", ", h("span"), ")"),
     );
-    return h("div", { class: "scoring" }, table, output);
+    return h("div.scoring", table, output);
   });
   const row = (i) => (s) => {
     const [score, weight] = [number("score", "scores"), number("weight bar", "weights")];
     explainable(widget, score, () => scoreOf(widget, i, s));
     explainable(widget, weight, () => weightOf(widget, i, s));
-    return h("tr", {}, h("th", { scope: "row" }, String(s + 1)), score, weight);
+    return h("tr", h("th", { scope: "row" }, String(s + 1)), score, weight);
   };
   const reach = cards.map((card) => rove(card.firstChild));
   const column = (at) => () =>
@@ -202,17 +181,11 @@ function comparison(widget) {
     element: scroller({ class: "row scored", "data-output": "" }, ...cards),
     shows: "outputs",
     update({ keys }, outputs) {
-      const {
-        shape: [, S],
-        data: scores,
-      } = outputs.scores;
+      const scores = outputs.scores.data;
+      const [, S] = outputs.scores.shape;
       if (S !== keys.length) return; // the answer is still on its way
-      const {
-        weights: { data: weights },
-        largest,
-        slope,
-        output,
-      } = outputs;
+      const { largest, slope, output } = outputs;
+      const weights = outputs.weights.data;
       cards.forEach((card, i) => {
         const [
           {
@@ -239,7 +212,7 @@ function comparison(widget) {
 
 /** What the dot product did with the width, in words. */
 function verdict() {
-  const line = h("p", { class: "note", "data-output": "", role: "status" });
+  const line = h("p.note", { "data-output": "", role: "status" });
   return {
     element: line,
     update(
@@ -302,10 +275,9 @@ comparison.style = `
 .scoring thead th + th { text-align: right; }
 .scoring tbody > tr > * { vertical-align: middle; }
 .scoring td { text-align: right; font-size: var(--size-note); padding: 1px 6px; height: 1.5rem; }
-.scoring .bar { --tone: var(--weight); --number: 2.875rem;
-  background: linear-gradient(to right, color-mix(in oklab, var(--ground),
-    var(--tone) 45%) calc(var(--tl-heat, 0) * 100%),
-    transparent 0) no-repeat 10px center / calc(100% - var(--number) - 10px) 72%; }
+.scoring .bar { --tone: var(--weight); --number: 2.875rem; background: linear-gradient(to right,
+  color-mix(in oklab, var(--ground), var(--tone) 45%) calc(var(--tl-heat, 0) * 100%), transparent 0)
+  no-repeat 10px center / calc(100% - var(--number) - 10px) 72%; }
 .scoring .most > * { font-weight: 700; color: var(--text); }
 .scoring tfoot tr:first-child > * { border-top: 1px solid var(--line); }
 .scoring .out { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 6px;
@@ -327,17 +299,13 @@ comparison.style = `
   .scoring td, .scoring tbody th, .scoring thead th, .scoring tfoot th { padding: 1px;
     letter-spacing: -.2px; }
   .scoring .bar { width: auto; background-position: 2px 100%; /* no room beside the number */
-    background-size: calc(100% - 4px) 4px; }
-  .scored ~ .note { min-height: 9.6em; }
+    background-size: calc(100% - 4px) 4px; } .scored ~ .note { min-height: 9.6em; }
 }
 `;
 
 /** The reader's numbers, and in a wide frame beside them the line that explains a result. */
 function given(_widget, explanationLine, numbers) {
-  return {
-    element: h("div", { class: "given" }, numbers.element, explanationLine.element),
-    update() {},
-  };
+  return { element: h("div.given", numbers.element, explanationLine.element), update() {} };
 }
 given.style = `
 .given { display: grid; grid-template-columns: minmax(0, 1fr); gap: 10px; }

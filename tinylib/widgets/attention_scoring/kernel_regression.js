@@ -1,17 +1,10 @@
 import { choice } from "../../live/ui/controls.js";
+import { h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { explainable, explainableNumber, roveLines, sum, weighed } from "../../live/ui/explain.js";
 import { numberBox } from "../../live/ui/knobs.js";
-import {
-  format,
-  h,
-  listed,
-  live,
-  setAttribute,
-  setHeat,
-  setText,
-  shaded,
-  within,
-} from "../../live/ui/parts.js";
+import { shaded } from "../../live/ui/look.js";
+import { format, listed, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 
@@ -57,10 +50,8 @@ function touchPoint(widget, i) {
 
 /** Points, the query, the curve, the kernel around the query, and faintly the true function. */
 function plot(widget) {
-  const {
-    x: [left, right],
-    y: [bottom, top],
-  } = widget.spec.limits;
+  const [left, right] = widget.spec.limits.x;
+  const [bottom, top] = widget.spec.limits.y;
   const [width, height] = [right - left, top - bottom];
   const ticks = (low, high, step) =>
     Array.from({ length: Math.floor((high - low) / step) + 1 }, (_, i) => low + i * step);
@@ -75,11 +66,10 @@ function plot(widget) {
   });
   const { kernel, truth, curve } = paths;
   svg.dataset.output = "";
-  const answer = h("span", { class: "answer", "data-output": "", "aria-hidden": "true" });
+  const answer = h("span.answer", { "data-output": "", "aria-hidden": "true" });
   const query = h(
-    "div",
+    "div.query-line",
     {
-      class: "query-line",
       role: "slider",
       tabindex: "0",
       "data-input": "query",
@@ -95,7 +85,7 @@ function plot(widget) {
         moveQuery(widget, to);
       },
     },
-    h("span", {}, "x"),
+    h("span", "x"),
   );
   drag(
     query,
@@ -103,12 +93,11 @@ function plot(widget) {
     (event, off) => moveQuery(widget, at(event).x - off),
   );
 
-  const points = h("div", { class: "points-layer" });
+  const points = h("div.points-layer");
   const make = (i) => {
     const point = h(
-      "div",
+      "div.point",
       {
-        class: "point",
         role: "slider",
         tabindex: "0",
         "data-input": "x y",
@@ -130,8 +119,8 @@ function plot(widget) {
           movePoint(widget, i, x[i] + far * dx * STEP_X, y[i] + far * dy * STEP_Y);
         },
       },
-      h("span", { class: "dot", "data-output": "alpha" }),
-      h("span", { class: "number" }, String(i + 1)),
+      h("span.dot", { "data-output": "alpha" }),
+      h("span.number", String(i + 1)),
     );
     drag(
       point,
@@ -230,16 +219,15 @@ function plot(widget) {
 const coordinate = (value) => String(hundredths(value)).replace("-", "−");
 
 function legend() {
-  const entry = (kind, text) => h("li", {}, h("i", { class: `key ${kind}` }), text);
+  const entry = (kind, text) => h("li", h("i", { class: `key ${kind}` }), text);
   return {
     element: h(
-      "ul",
-      { class: "legend" },
+      "ul.legend",
       entry("curve", "the answer at every x"),
       entry("kernel", "the kernel around the query"),
       entry("truth", "the true function, without noise"),
       entry("weight", "a point: the larger, the more weight"),
-      h("li", {}, "Drag points and x, or move them with the arrow keys; Delete removes a point."),
+      h("li", "Drag points and x, or move them with the arrow keys; Delete removes a point."),
     ),
     update() {},
   };
@@ -295,11 +283,7 @@ const NAMED = 4; // points at most, if together they have half of the weight
 
 /** The query, and what it is answered, in words. */
 function queryAndAnswer(widget) {
-  const box = numberBox(widget, "query", {
-    called: "x",
-    label: "query x, typed",
-    class: "number",
-  });
+  const box = numberBox(widget, "query", { called: "x", label: "query x, typed", class: "number" });
   widget.queryBox = box;
   /** Each weight times the y of its point, those that weigh most first. */
   const answer = explainableNumber(
@@ -318,7 +302,7 @@ function queryAndAnswer(widget) {
   );
   const [before, after] = [h("span"), h("span")];
   const parts = [before, answer, after];
-  const says = h("p", { class: "note says", "data-output": "", role: "status" }, ...parts);
+  const says = h("p.note.says", { "data-output": "", role: "status" }, ...parts);
   const why = (alpha, weights) => {
     if (!alpha.length)
       return (
@@ -358,9 +342,8 @@ function queryAndAnswer(widget) {
   };
   return {
     element: h(
-      "div",
-      { class: "queried" },
-      h("label", { class: "called" }, h("span", { "aria-hidden": "true" }, "query x"), box),
+      "div.queried",
+      h("label.called", h("span", { "aria-hidden": "true" }, "query x"), box),
       says,
     ),
     update(inputs, outputs) {
@@ -409,7 +392,7 @@ function curveAt(widget, x) {
 /** The points as numbers, each with its weight; and buttons to add and remove one. */
 function pointTable(widget) {
   const { limits } = widget.spec;
-  const list = h("ol", { class: "points", "aria-label": "points and their weights" });
+  const list = h("ol.points", { "aria-label": "points and their weights" });
   const boxes = new WeakMap(); // li -> its boxes
   const reach = roveLines(list);
   /** The boxes of a point and its weight: x, y, weight. */
@@ -420,16 +403,15 @@ function pointTable(widget) {
       const focus = () => touchPoint(widget, i);
       return numberBox(widget, name, { entry: i, called: name, label, focus });
     });
-    const share = h("span", { class: "share askable", "data-output": "alpha" });
+    const share = h("span.share.askable", { "data-output": "alpha" });
     explainable(widget, share, () => weightOf(widget, i, [pair[0], widget.queryBox]));
-    const li = h("li", {}, ...pair, h("span", { class: "of" }, String(i + 1)), share);
+    const li = h("li", ...pair, h("span.of", String(i + 1)), share);
     boxes.set(li, pair);
     return li;
   };
   const add = h(
     "button",
     {
-      type: "button",
       "data-input": "x y",
       click: () => {
         const { inputs } = widget;
@@ -453,7 +435,6 @@ function pointTable(widget) {
     "Add a point near the query",
   );
   const remove = h("button", {
-    type: "button",
     "data-input": "x y",
     click: () => {
       if (widget.inputs.x.length === 2) add.focus();
@@ -462,11 +443,10 @@ function pointTable(widget) {
   });
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("p", { class: "caption" }, h("b", {}, "points (x, y)"), " and their weights"),
+      "div.column",
+      h("p.caption", h("b", "points (x, y)"), " and their weights"),
       list,
-      h("div", { class: "foot" }, add, remove),
+      h("div.foot", add, remove),
     ),
     reset() {
       widget.point = 0;
@@ -493,29 +473,23 @@ plot.style = `${plane.style}
 .plot path.kernel { stroke: none; fill: color-mix(in oklab, transparent, var(--query) 22%); }
 .plot path.truth { stroke: var(--soft); stroke-width: 1.5; stroke-dasharray: 2 5; }
 .plot path.curve { stroke-width: 3; }
-.query-line { position: absolute; width: 1.75rem; margin-left: -.875rem; height: 100%;
-  cursor: ew-resize;
-  touch-action: none; pointer-events: none; }
+.query-line { position: absolute; width: 1.75rem; margin-left: -.875rem; height: 100%; cursor:
+  ew-resize; touch-action: none; pointer-events: none; }
 .query-line::before { content: ""; position: absolute; left: .8125rem; top: 0; bottom: 0;
   width: 2px; background: var(--query); }
-.query-line span { position: absolute; top: -.8125rem; left: .0625rem;
-  width: 1.625rem; height: 1.625rem;
-  border-radius: 13px; text-align: center;
-  line-height: 1.5rem; font-size: var(--size-note); font-style: italic; color: var(--text);
-    pointer-events: auto;
-  background: color-mix(in oklab, var(--ground), var(--query) 30%);
-    border: 1.5px solid var(--query); }
+.query-line span { position: absolute; top: -.8125rem; left: .0625rem; width: 1.625rem; height:
+  1.625rem; border-radius: 13px; text-align: center; line-height: 1.5rem; font-size:
+  var(--size-note); font-style: italic; color: var(--text); pointer-events: auto; background:
+  color-mix(in oklab, var(--ground), var(--query) 30%); border: 1.5px solid var(--query); }
 .query-line:focus-visible { outline: none; }
 .query-line:focus-visible span { outline: 2px solid var(--accent); outline-offset: 2px; }
-.answer { position: absolute; width: .8125rem; height: .8125rem; margin: -.40625rem;
-  transform: rotate(45deg);
-  background: var(--query); border: 2px solid var(--ground); pointer-events: none; }
+.answer { position: absolute; width: .8125rem; height: .8125rem; margin: -.40625rem; transform:
+  rotate(45deg); background: var(--query); border: 2px solid var(--ground); pointer-events: none; }
 .points-layer { position: absolute; inset: 0; pointer-events: none; }
 .point { position: absolute; width: 1.75rem; height: 1.75rem; margin: -.875rem; border-radius: 50%;
   cursor: grab; touch-action: none; pointer-events: auto; display: grid; place-items: center; }
 .point:active { cursor: grabbing; }
-.dot { border-radius: 50%; border: 1.5px solid var(--weight);
-  ${shaded("weight")} }
+.dot { border-radius: 50%; border: 1.5px solid var(--weight); ${shaded("weight")} }
 .away .dot { border-style: dotted; background: var(--ground); }
 .point.chosen .dot { box-shadow: 0 0 0 2px var(--ground), 0 0 0 3.5px var(--accent); }
 .point .number { position: absolute; bottom: 100%; margin-bottom: -6px;
@@ -545,12 +519,10 @@ pointTable.style = `
 .points { list-style: none; margin: 0 0 6px; padding: 0; display: grid; gap: 5px;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 6.125rem), 1fr)); }
 .points li { display: grid; grid-template-columns: 1fr 1fr; border: 1px solid var(--line);
-  border-radius: 8px; padding: 2px;
-  ${shaded("weight")} }
+  border-radius: 8px; padding: 2px; ${shaded("weight")} }
 .points li.chosen { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
 .points input { color: inherit; min-width: 0; width: 100%; padding: 2px; text-align: right;
-  font-size: var(--size-note);
-  font-variant-numeric: tabular-nums; }
+  font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .points .of { font-size: var(--size-small); padding: 0 5px 1px; }
 .points .share { font-size: var(--size-small); text-align: right; padding: 0 5px 1px;
   font-variant-numeric: tabular-nums; }
@@ -560,7 +532,7 @@ pointTable.style = `
 function scene(_widget, controls, picture, key) {
   const part = (name, { element }) => h("div", { class: name }, element);
   return {
-    element: h("div", { class: "scene" }, controls.element, picture.element, part("key-to", key)),
+    element: h("div.scene", controls.element, picture.element, part("key-to", key)),
     update() {},
   };
 }

@@ -1,7 +1,10 @@
 import { numbers } from "../../live/page/chance.js";
 import { trains } from "../../live/page/trainer.js";
+import { results } from "../../live/ui/boxes.js";
+import { h, setAttribute, setText } from "../../live/ui/dom.js";
 import { numberBox } from "../../live/ui/knobs.js";
-import { h, live, results, setAttribute, setText, times, within } from "../../live/ui/parts.js";
+import { times, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { dotsAt, drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 import { lossCurve, setting, trainingBar } from "../../live/ui/training.js";
@@ -35,7 +38,6 @@ function otherPoints(widget) {
   const button = h(
     "button",
     {
-      type: "button",
       "data-input": "seed x y",
       click: () =>
         widget.edit(Symbol("points"), (next) => {
@@ -46,7 +48,7 @@ function otherPoints(widget) {
     },
     "Other points",
   );
-  return { element: h("div", { class: "others" }, button), shows: "inputs", update() {} };
+  return { element: h("div.others", button), shows: "inputs", update() {} };
 }
 
 /** The loss of one width, and where the ball is: before the first step, where it was put. */
@@ -80,8 +82,7 @@ function landscape(widget) {
       next.start = hundredths(within(sigma, [narrow, wide]));
       next.steps = 0;
     });
-  const ball = h("div", {
-    class: "ball",
+  const ball = h("div.ball", {
     role: "slider",
     tabindex: "0",
     "data-input": "start",
@@ -108,9 +109,8 @@ function landscape(widget) {
   let run = "";
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("span", { class: "label" }, "loss of every width σ; drag the ball to where it starts"),
+      "div.column",
+      h("span.label", "loss of every width σ; drag the ball to where it starts"),
       drawn.element,
     ),
     update(inputs, outputs) {
@@ -182,10 +182,9 @@ function fitted(widget) {
       next.y[i] = hundredths(within(y, limits.y));
       next.steps = 0;
     });
-  const layer = h("div", { class: "layer" });
+  const layer = h("div.layer");
   const make = (i) => {
-    const point = h("div", {
-      class: "point",
+    const point = h("div.point", {
       role: "slider",
       "data-input": "x y",
       "aria-label": `point ${i + 1}`,
@@ -213,11 +212,10 @@ function fitted(widget) {
   drawn.element.append(layer);
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("span", { class: "label" }, "points to drag, and the curve"),
+      "div.column",
+      h("span.label", "points to drag, and the curve"),
       drawn.element,
-      h("p", { class: "note legend" }, ...legend()),
+      h("p.note.legend", ...legend()),
     ),
     reset() {
       widget.point = undefined;
@@ -253,9 +251,9 @@ function fitted(widget) {
 }
 
 const legend = () => [
-  ...[h("u", { class: "dotted" }), "the truth "],
-  ...[h("u", { class: "red" }), "error of a point "],
-  ...[h("u", { class: "round" }), "query of this kernel"],
+  ...[h("u.dotted"), "the truth "],
+  ...[h("u.red"), "error of a point "],
+  ...[h("u.round"), "query of this kernel"],
 ];
 
 /** The numbers of the step that comes next, and how near the best width is. */
@@ -266,14 +264,14 @@ function stepNumbers(widget) {
     ...["sigma", "loss", "slope", "best", "lowest", "fresh"].map(number),
   ];
   const [step, where] = [h("span"), h("span")];
-  const name = (text) => h("i", {}, text);
+  const name = (text) => h("i", text);
   return {
     element: results(
       "told",
-      h("p", {}, "slope there ", slope, step),
-      h("p", {}, "width ", name("σ"), " = ", sigma, ", its loss ", loss, where),
-      h("p", {}, "best of the widths 0.02, 0.03, … 3: ", best, ", its loss ", lowest),
-      h("p", {}, "on new points, since we know the truth: loss ", fresh),
+      h("p", "slope there ", slope, step),
+      h("p", "width ", name("σ"), " = ", sigma, ", its loss ", loss, where),
+      h("p", "best of the widths 0.02, 0.03, … 3: ", best, ", its loss ", lowest),
+      h("p", "on new points, since we know the truth: loss ", fresh),
     ),
     shows: "outputs",
     update({ rate }, outputs) {
@@ -308,9 +306,8 @@ landscape.style = `${plane.style}
 .landscape .rule.x.best b { color: var(--soft); font-weight: 500; }
 .ball { position: absolute; width: 1.75rem; height: 1.75rem; margin: -.875rem; cursor: ew-resize;
   touch-action: none; display: grid; place-items: center; border-radius: 50%; }
-.ball::before { content: ""; width: .75rem; height: .75rem; border-radius: 50%;
-  background: var(--query); border: 2px solid var(--ground);
-  box-shadow: 0 0 0 1.5px var(--query); }
+.ball::before { content: ""; width: .75rem; height: .75rem; border-radius: 50%; background:
+  var(--query); border: 2px solid var(--ground); box-shadow: 0 0 0 1.5px var(--query); }
 .ball.out::before { opacity: .35; }
 `;
 fitted.style = `
@@ -365,7 +362,7 @@ function starts(widget) {
     put: (next, value) => Object.assign(next, { start: value, steps: 0 }),
   });
   return {
-    element: h("div", { class: "starts" }, part.element, box),
+    element: h("div.starts", part.element, box),
     shows: "inputs",
     update(inputs) {
       part.update(inputs);

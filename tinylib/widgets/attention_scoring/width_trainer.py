@@ -125,7 +125,7 @@ def survey(model: Width, xs: Float[Tensor, " 50"], ys: Float[Tensor, " 50"]) -> 
 
 
 class TrainedWidth(NamedTuple):
-    """After so many steps: the loss before each, and what Fitted and Landscape say."""
+    """After ``steps`` steps: the loss before each, and the fields of Fitted and Landscape."""
 
     losses: Float[Tensor, " N"]
     sigma: Float[Tensor, ""]
@@ -148,7 +148,7 @@ def compute(
     rate: Float[Tensor, ""],
     form: Int[Tensor, ""],
 ) -> TrainedWidth:
-    """So many steps of gradient descent from the width ``start``."""
+    """``steps`` steps of gradient descent from the width ``start``."""
     settings: dict[str, Any] = {"x": x.tolist(), "y": y.tolist()}
     settings |= {"seed": int(seed), "rate": float(rate), "form": int(form), "start": float(start)}
     run = WidthTrainer.run(int(steps), **settings)

@@ -1,22 +1,15 @@
+import { resized, results } from "../../live/ui/boxes.js";
+import { h, setAttribute, setText, svgPart } from "../../live/ui/dom.js";
 import {
-  expOf,
   explainable,
   explainableNumber,
+  expOf,
   roots,
   roveLines,
   sum,
 } from "../../live/ui/explain.js";
-import {
-  format,
-  h,
-  live,
-  resized,
-  results,
-  setAttribute,
-  setText,
-  svgPart,
-  times,
-} from "../../live/ui/parts.js";
+import { format, times } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 
 /** The n-grams of a sentence, as texts. */
@@ -53,7 +46,7 @@ function describeGram(gram, ours, partner, others) {
 
 /** The n-grams of both sentences, n = 1 … N, those that match linked, with their precision. */
 function ngramTable(widget) {
-  const list = h("ol", { class: "ngrams", "data-output": "", "aria-label": "n-grams" });
+  const list = h("ol.ngrams", { "data-output": "", "aria-label": "n-grams" });
   const reach = roveLines(list);
   /** A line from each n-gram of the translation that is matched to its partner. */
   const draw = () => {
@@ -70,7 +63,7 @@ function ngramTable(widget) {
     }
   };
   resized(draw, list);
-  const line = (name) => h("div", { class: "grams" }, h("span", { class: "of" }, name), h("ul"));
+  const line = (name) => h("div.grams", h("span.of", name), h("ul"));
   /** Where the precision of the i-th row comes from: its n-grams that match light up. */
   const rule = (i) => {
     const { matches, totals } = widget.readOutputs();
@@ -90,11 +83,9 @@ function ngramTable(widget) {
   const row = (i) =>
     h(
       "li",
-      {},
       h(
-        "p",
-        { class: "size" },
-        h("b", {}, `${i + 1}-grams`),
+        "p.size",
+        h("b", `${i + 1}-grams`),
         " ",
         explainableNumber(widget, () => rule(i)),
       ),
@@ -103,24 +94,19 @@ function ngramTable(widget) {
       svgPart("svg", { class: "links", "aria-hidden": "true" }, svgPart("path")),
     );
   const fill = (ul, grams, matched) => {
-    fillList(
-      ul,
-      grams.length ? grams : ["none"],
-      () => h("li"),
-      (li, gram, i) => {
-        const hit = grams.length > 0 && matched[i] > 0;
-        // Equal to one that matched: the other sentence does not hold it this often.
-        const again = !hit && grams.some((other, j) => other === gram && matched[j] > 0);
-        setText(li, gram);
-        setAttribute(
-          li,
-          "class",
-          !grams.length ? "none" : hit ? "hit" : again ? "miss again" : "miss",
-        );
-        setAttribute(li, "data-value", String(Number(hit)));
-        if (!grams.length) [li.explain] = [undefined, li.removeAttribute("tabindex")];
-      },
-    );
+    fillList(ul, grams.length ? grams : ["none"], "li", (li, gram, i) => {
+      const hit = grams.length > 0 && matched[i] > 0;
+      // Equal to one that matched: the other sentence does not hold it this often.
+      const again = !hit && grams.some((other, j) => other === gram && matched[j] > 0);
+      setText(li, gram);
+      setAttribute(
+        li,
+        "class",
+        !grams.length ? "none" : hit ? "hit" : again ? "miss again" : "miss",
+      );
+      setAttribute(li, "data-value", String(Number(hit)));
+      if (!grams.length) [li.explain] = [undefined, li.removeAttribute("tabindex")];
+    });
   };
   return {
     element: list,
@@ -171,7 +157,7 @@ function ngramTable(widget) {
 function whatIsAWord() {
   const rule =
     "Spaces part the words, so put one before a full stop. Capitals count: “Il” is not “il”.";
-  return { element: h("p", { class: "note soft" }, rule), update() {} };
+  return { element: h("p.note.soft", rule), update() {} };
 }
 
 const SMALL = "₁₂₃₄";
@@ -195,7 +181,7 @@ function totals(widget) {
       ? expOf(`Brevity penalty, e to the power of 1 − ${S}/${T}:`, 1 - S / T, [...grams])
       : expOf("Brevity penalty: not shorter, so e to the power of 0:", 0, [...grams]);
   });
-  const why = h("span", { class: "soft" });
+  const why = h("span.soft");
   const card = (output, name, what, rootOf) => {
     const rule = () => {
       const { BP, each } = counted();
@@ -209,10 +195,10 @@ function totals(widget) {
       return roots(what, [{ top: BP, root: 1 }, ...factors], [...cells]);
     };
     return h(
-      "div",
-      { class: "score", "data-output": output },
-      h("p", { class: "of" }, name),
-      h("p", { class: "sum" }),
+      "div.score",
+      { "data-output": output },
+      h("p.of", name),
+      h("p.sum"),
       explainableNumber(widget, rule),
     );
   };
@@ -230,7 +216,7 @@ function totals(widget) {
       (n) => 2 ** n,
     ),
   ];
-  const power = (base, below) => [base, h("sup", {}, "1/", String(below))];
+  const power = (base, below) => [base, h("sup", "1/", String(below))];
   const fill = (element, formula, value) => {
     const [, line, result] = element.children;
     line.replaceChildren(...formula, " =");
@@ -240,8 +226,8 @@ function totals(widget) {
   return {
     element: results(
       "column",
-      h("p", { class: "note penalty", "data-output": "penalty" }, penalty, " ", why),
-      h("div", { class: "scores" }, standard, d2l),
+      h("p.note.penalty", { "data-output": "penalty" }, penalty, " ", why),
+      h("div.scores", standard, d2l),
     ),
     shows: "outputs",
     update({ N }, outputs) {
@@ -290,9 +276,8 @@ ngramTable.style = `
 .grams ul { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 4px 5px;
   min-width: 0; }
 .grams li { position: relative; z-index: 1; cursor: help; border: 1px solid var(--text);
-  border-radius: 6px; padding: 0 7px;
-  font-size: var(--size-note);
-  overflow-wrap: anywhere; background: color-mix(in oklab, var(--ground), var(--text) 8%); }
+  border-radius: 6px; padding: 0 7px; font-size: var(--size-note); overflow-wrap: anywhere;
+  background: color-mix(in oklab, var(--ground), var(--text) 8%); }
 .grams .hit::before { content: "✓ "; font-size: var(--size-small); }
 .grams .miss { border: 1px dashed var(--soft); background: none; }
 .grams .again::after { content: " used up"; font-size: var(--size-small); color: var(--soft); }
@@ -303,9 +288,8 @@ whatIsAWord.style = ".note { max-width: none; } .frame > .knob { --label: 12em; 
 totals.style = `
 .penalty { max-width: none; }
 .scores { display: flex; flex-wrap: wrap; gap: 8px 12px; }
-.score { flex: 1 1 13.75rem; border: 1px solid var(--line); border-radius: 8px;
-  padding: 6px 12px 8px;
-  min-width: 0; }
+.score { flex: 1 1 13.75rem; border: 1px solid var(--line); border-radius: 8px; padding: 6px 12px
+  8px; min-width: 0; }
 .score p { margin: 0; }
 .score .sum { font-size: var(--size-note); font-variant-numeric: tabular-nums;
   overflow-wrap: anywhere; }

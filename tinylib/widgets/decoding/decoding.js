@@ -1,9 +1,10 @@
-import { beamEnds, beamTree, candidatesOf, endsOf, grow } from "../../live/ui/beams.js";
-import { format, live } from "../../live/ui/parts.js";
 import { gloss } from "../../live/page/gloss.js";
 import { beam } from "../../live/page/search.js";
+import { BOS, decoder, encode, EOS, reading } from "../../live/page/translator.js";
+import { beamEnds, beamTree, candidatesOf, endsOf, grow } from "../../live/ui/beams.js";
+import { format } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { sentence } from "../../live/ui/sentences.js";
-import { BOS, EOS, decoder, encode, reading } from "../../live/page/translator.js";
 
 /** What torch does in a kernel, in compute() of decoding.py. */
 export async function program(run, { source, width, alpha }, spec) {

@@ -1,9 +1,12 @@
 import { common, missing, strange, surplus } from "../../live/page/dictionary.js";
 import { gloss } from "../../live/page/gloss.js";
-import { folded, h, listed, live, results, setText } from "../../live/ui/parts.js";
 import { greedy } from "../../live/page/search.js";
+import { BOS, decoder, encode, EOS, reading, top } from "../../live/page/translator.js";
+import { results } from "../../live/ui/boxes.js";
+import { h, setText } from "../../live/ui/dom.js";
+import { listed } from "../../live/ui/numbers.js";
+import { folded, live } from "../../live/ui/parts.js";
 import { glossed, heldOut, readout, sentence, translation } from "../../live/ui/sentences.js";
-import { BOS, EOS, decoder, encode, reading, top } from "../../live/page/translator.js";
 import { editableVector, strips } from "../../live/ui/vectors.js";
 
 /** What torch does in a kernel, in compute() of encoder_decoder.py. */
@@ -68,9 +71,9 @@ const meanings = ({ spec: { facts } }, words) => gloss(facts.glosses, words);
 
 /** Whether the French is correct, and if it is not, what would be. */
 function verdict(widget) {
-  const says = h("p", { class: "judged", role: "status" });
-  const words = h("ol", { class: "said plain" });
-  const right = h("div", { class: "right" }, h("p", { class: "label" }, "Correct:"), words);
+  const says = h("p.judged", { role: "status" });
+  const words = h("ol.said.plain");
+  const right = h("div.right", h("p.label", "Correct:"), words);
   return {
     element: results("column", says, right),
     shows: "outputs",
@@ -88,12 +91,12 @@ function verdict(widget) {
 function asked(ui) {
   const box = ui.use(sentence, "source", "English sentence", undefined, { ids: false });
   const others = ui.use(heldOut, "source", "", undefined, { menu: true });
-  return { element: h("div", { class: "ask" }, box.element, others.element) };
+  return { element: h("div.ask", box.element, others.element) };
 }
 
 /** English, one vector, French: from left to right, or from top to bottom on a phone. */
 function flow(...parts) {
-  return { element: h("div", { class: "flow" }, ...parts.map((part) => part.element)) };
+  return { element: h("div.flow", ...parts.map((part) => part.element)) };
 }
 verdict.style = `
 .ask { display: grid; grid-template-columns: minmax(0, 1fr); gap: 4px 24px; min-width: 0; }
@@ -136,11 +139,7 @@ export default live(
         vocabulary: "source",
         handed: true,
       }),
-      ui.use(editableVector, "vector", "One vector", {
-        delta: "by",
-        from: "states",
-        first: FIRST,
-      }),
+      ui.use(editableVector, "vector", "One vector", { delta: "by", from: "states", first: FIRST }),
       ui.use(readout, "French, and how sure the decoder is", "tokens", "probabilities", {
         vocabulary: "target",
         gloss: meanings,

@@ -1,12 +1,15 @@
-import { beamEnds, beamTree, candidatesOf, endsOf, grow, pathOf } from "../../live/ui/beams.js";
 import { uniform } from "../../live/page/chance.js";
 import { idsOf } from "../../live/page/inputs.js";
-import { redraw } from "../../live/ui/controls.js";
-import { textOfEach } from "../../live/ui/models.js";
-import { format, h, live, results, setText } from "../../live/ui/parts.js";
 import { beam } from "../../live/page/search.js";
-import { visible } from "../../live/ui/sentences.js";
 import { BOS, EOS } from "../../live/page/translator.js";
+import { beamEnds, beamTree, candidatesOf, endsOf, grow, pathOf } from "../../live/ui/beams.js";
+import { results } from "../../live/ui/boxes.js";
+import { redraw } from "../../live/ui/controls.js";
+import { h, setText } from "../../live/ui/dom.js";
+import { textOfEach } from "../../live/ui/models.js";
+import { format } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
+import { visible } from "../../live/ui/sentences.js";
 
 const ENDLESS = -1; // as in beam_tree.py
 const DRAWN = 2;
@@ -239,10 +242,10 @@ function compared(found, single, drawn, greedily, T) {
 /** Other draws; and of a story that was offered, whether the answer is right. */
 function others(widget) {
   const again = redraw(widget, "Draw two others");
-  const which = h("span", { class: "which" });
-  const truth = h("p", { class: "note truth" });
+  const which = h("span.which");
+  const truth = h("p.note.truth");
   return {
-    element: results("column", h("div", { class: "again" }, again, which), truth),
+    element: results("column", h("div.again", again, which), truth),
     update(inputs, outputs) {
       setText(which, `Drawn at temperature 1, with the numbers of seed ${inputs.seed}.`);
       const { facts } = widget.spec;

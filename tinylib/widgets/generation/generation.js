@@ -1,45 +1,30 @@
 import { uniform } from "../../live/page/chance.js";
 import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../../live/page/reading.js";
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-  scaleFor,
-} from "../../live/ui/candidates.js";
+import { topK } from "../../live/page/search.js";
+import { results } from "../../live/ui/boxes.js";
+import { candidateLine, candidateList, fillCandidate, scaleFor } from "../../live/ui/candidates.js";
 import { action, radio, redraw } from "../../live/ui/controls.js";
+import { h, readOnce, setAttribute, setHeat, setLength, setText } from "../../live/ui/dom.js";
 import { chance, explainable } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { drop } from "../../live/ui/motion.js";
-import {
-  folded,
-  format,
-  h,
-  live,
-  percent,
-  readOnce,
-  results,
-  setAttribute,
-  setHeat,
-  setLength,
-  setText,
-  within,
-} from "../../live/ui/parts.js";
-import { dotsAt, plane } from "../../live/ui/plot.js";
+import { format, percent, percentOf, within } from "../../live/ui/numbers.js";
+import { folded, live } from "../../live/ui/parts.js";
 import { paint } from "../../live/ui/pixels.js";
-import { topK } from "../../live/page/search.js";
+import { dotsAt, plane } from "../../live/ui/plot.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import {
-  TEXT_STYLE,
+  attendsMostTo,
+  autoContinue,
   beginnings,
   byArrows,
   called,
   fillText,
   heats,
-  attendsMostTo,
+  likeliestTable,
   nuclei,
-  autoContinue,
+  TEXT_STYLE,
   tops,
 } from "../../live/ui/texts.js";
 
@@ -62,12 +47,8 @@ function resolve(branches, room, V) {
 /** What torch does in a kernel, in compute() of generation.py. */
 export async function program(run, values, spec, partly = (_make) => {}) {
   const { prompt, temperature, k, p, seed, cached, branches, branch, place } = values;
-  const {
-    limits: {
-      V: [V],
-    },
-    facts: { max_len: maxLen },
-  } = spec;
+  const [V] = spec.limits.V;
+  const maxLen = spec.facts.max_len;
   const room = maxLen - prompt.length;
   const numbers = uniform(seed, room);
   const memory = memoryOf(spec);
@@ -83,12 +64,7 @@ export async function program(run, values, spec, partly = (_make) => {}) {
       const last = await lastOf(run, memory, spec, nodes, ids, cached);
       const chosen = await chosenAt(run, node, last, { temperature, k, p }, numbers[n]);
       const token = taken.get(n) ?? chosen.token;
-      choices.push({
-        token,
-        surprise: -last.logProbs[token],
-        last,
-        chosen,
-      });
+      choices.push({ token, surprise: -last.logProbs[token], last, chosen });
       ids.push(token);
       nodes.push(nodeAfter(memory, node, token));
       if (isNew) each(choices); // else the text would shrink to what is remembered, and grow again
@@ -191,7 +167,7 @@ function isWhole(widget) {
 function luck(widget) {
   const label = h("span");
   return {
-    element: h("div", { class: "luck" }, label, redraw(widget, "New draw", resetBranches)),
+    element: h("div.luck", label, redraw(widget, "New draw", resetBranches)),
     shows: "inputs",
     update({ seed }) {
       setText(label, `draw ${seed}`);
@@ -206,11 +182,11 @@ function writer(widget) {
   const { spec } = widget;
   const { max_len: maxLen } = spec.facts;
   let asked = 0; // when
-  const count = h("span", { class: "count" });
+  const count = h("span.count");
   const begin = () => {
     asked = 0;
   };
-  const attributes = { type: "button", class: "main", "data-input": "branches", click: begin };
+  const attributes = { class: "main", "data-input": "branches", click: begin };
   const go = h("button", attributes, "Write on");
   const written = autoContinue(widget, go, (field) => {
     if (!isWhole(widget)) return false;
@@ -230,11 +206,7 @@ function writer(widget) {
     return true;
   });
   return {
-    element: results(
-      "column",
-      h("div", { class: "onward" }, go, written.halt, count),
-      written.note,
-    ),
+    element: results("column", h("div.onward", go, written.halt, count), written.note),
     reset: () => written.stop(),
     update(inputs) {
       const { T, N } = readBy(widget);
@@ -264,7 +236,7 @@ function paces(widget) {
     h("p", { class: `note pace ${kind === "true" ? "with" : "without"}`, "data-output": "" }),
   );
   let drawn = -1;
-  const element = h("div", { class: "column speed" }, ...says, plot.element);
+  const element = h("div.column.speed", ...says, plot.element);
   return {
     element,
     update() {
@@ -283,10 +255,7 @@ function paces(widget) {
       );
       plot.reach({
         y: [0, most],
-        ticks: {
-          x: [0, maxLen / 2, [maxLen, `${maxLen} characters`]],
-          y: [[0, "ms"], most],
-        },
+        ticks: { x: [0, maxLen / 2, [maxLen, `${maxLen} characters`]], y: [[0, "ms"], most] },
         grid: { x: [] },
       });
       times.forEach((entries, i) => {
@@ -322,9 +291,8 @@ function choose(widget, place) {
  * attends to.
  */
 function page(widget) {
-  const before = h("span", { class: "given" });
-  const line = h("span", {
-    class: "own",
+  const before = h("span.given");
+  const line = h("span.own", {
     role: "listbox",
     tabindex: "0",
     "data-input": "place",
@@ -339,18 +307,13 @@ function page(widget) {
     },
   });
   widget.tables.set("page", () => [[...before.children, ...line.children]]);
-  const note = h("p", { class: "note looks" });
-  const plain = () => h("span");
+  const note = h("p.note.looks");
   const option = (place) =>
     Object.assign(h("span", { role: "option", id: `written-${place}` }), { place });
   const element = results(
     "column",
-    h(
-      "span",
-      { class: "label" },
-      "What it writes: click a character, or choose one by the arrow keys",
-    ),
-    h("div", { class: "text page", dir: "auto" }, before, line),
+    h("span.label", "What it writes: click a character, or choose one by the arrow keys"),
+    h("div.text.page", { dir: "auto" }, before, line),
     note,
   );
   return {
@@ -366,7 +329,7 @@ function page(widget) {
         setHeat(item, t < S ? Math.sqrt(row[t]) : 0);
         return t === T + at ? " at" : t === S - 1 ? " from" : t > S ? " later" : "";
       };
-      fillText(before, { names: names.slice(0, T), first: 0 }, plain, heated);
+      fillText(before, { names: names.slice(0, T), first: 0 }, "span", heated);
       fillText(line, { names: names.slice(T), first: 0 }, option, (item, n) => {
         setAttribute(item, "aria-selected", String(n === at));
         setAttribute(item, "aria-label", visible(names[T + n]));
@@ -417,16 +380,16 @@ function drawable({ temperature, k, p }, after) {
 
 /** What the chosen character was drawn from; a click on another one takes it instead. */
 function candidates(widget) {
-  const label = h("span", { class: "label" });
+  const label = h("span.label");
   const list = candidateList("candidates: by the model, and after the knobs");
   widget.tables.set("next", () => [[...list.children].map((li) => li.firstChild)]);
-  const cut = h("p", { class: "note cut-mass" });
-  const full = h("span", { class: "full" });
+  const cut = h("p.note.cut-mass");
+  const full = h("span.full");
   const make = (place) => {
     const id = () => list.children[place].token;
     const button = candidateLine(
       "button",
-      { type: "button", "data-input": "branches branch place", click: () => take(widget, id()) },
+      { "data-input": "branches branch place", click: () => take(widget, id()) },
       { bars: 2 },
     );
     const rule = () => {
@@ -435,18 +398,18 @@ function candidates(widget) {
       return chance(what, processed, id(), list.querySelectorAll(".bar.q"));
     };
     explainable(widget, button, rule, () => readBy(widget).after[id()]);
-    return h("li", {}, button);
+    return h("li", button);
   };
   return {
     element: results(
       "column",
       label,
       h(
-        "p",
-        { class: "key", style: "--bars: 2" },
-        h("i", { class: "bar p" }),
+        "p.key",
+        { style: "--bars: 2" },
+        h("i.bar.p"),
         " by the model, ",
-        h("i", { class: "bar q" }),
+        h("i.bar.q"),
         " after the knobs; click another one to take it",
         full,
       ),
@@ -486,14 +449,8 @@ function candidates(widget) {
 function take(widget, token) {
   const { at, tokens, shown, branch } = readBy(widget);
   if (tokens[at] === token) return;
-  const {
-    inputs,
-    spec: {
-      limits: {
-        M: [, most],
-      },
-    },
-  } = widget;
+  const { inputs } = widget;
+  const [, most] = widget.spec.limits.M;
   const same = inputs.branches.findIndex((_, i) => {
     const text = branch(i);
     return text[at] === token && text.slice(0, at).every((id, n) => id === tokens[n]);
@@ -511,16 +468,15 @@ function take(widget, token) {
 
 /** The line from 0 to 1, cut into the probabilities, and where u fell. */
 function fall(widget) {
-  const strip = h("div", { class: "strip", "aria-hidden": "true" });
-  const arrow = h("i", { class: "u" });
-  const note = h("p", { class: "note fell" });
-  const make = () => h("span");
+  const strip = h("div.strip", { "aria-hidden": "true" });
+  const arrow = h("i.u");
+  const note = h("p.note.fell");
   let fallen; // where u fell last
   return {
     element: results(
       "column",
-      h("span", { class: "label" }, "Where u fell, on the line from 0 to 1"),
-      h("div", { class: "line" }, strip, arrow),
+      h("span.label", "Where u fell, on the line from 0 to 1"),
+      h("div.line", strip, arrow),
       note,
     ),
     update({ seed }) {
@@ -533,7 +489,7 @@ function fall(widget) {
         end += share;
       });
       const hit = pieces.findLast(({ start }) => start <= u * end);
-      fillList(strip, pieces, make, (span, { id, share }) => {
+      fillList(strip, pieces, "span", (span, { id, share }) => {
         setLength(span, share);
         setText(
           span,
@@ -581,10 +537,6 @@ function followed(widget) {
 }
 
 const characterAt = (t) => ({ name: "page", row: 0, column: t });
-const labelled = ({ best, vocabulary }, rows) => ({
-  labels: best.map((id) => called(vocabulary[id])),
-  rows: rows.map(([name, numbers]) => ({ name, numbers: best.map((id) => numbers[id]) })),
-});
 
 const STEPS = [
   ({ S, read, chosen, afterPrompt, inputs: { cached }, code }) => ({
@@ -649,10 +601,7 @@ const STEPS = [
         `${percentOf(before[best[0]])}.`,
       lit: [characterAt(S - 1)],
       code: code.last,
-      table: labelled(view, [
-        ["logit", logits],
-        ["probability", before],
-      ]),
+      table: likeliestTable(view, { logit: logits, probability: before }),
     };
   },
   (view) => {
@@ -668,10 +617,7 @@ const STEPS = [
           "their probabilities sum to 1 again.",
       lit: [{ name: "next", row: 0, column: 0 }],
       code: code.process,
-      table: labelled(view, [
-        ["by the model", before],
-        ["after the knobs", after],
-      ]),
+      table: likeliestTable(view, { "by the model": before, "after the knobs": after }),
     };
   },
   ({ at, tokens, vocabulary, after, chosen, T, inputs: { seed }, code }) => {
@@ -699,7 +645,7 @@ const STEPS = [
     lit: [characterAt(T + at)],
     code: undefined,
   }),
-].map((step) => (widget) => step(followed(widget)));
+];
 
 const name = (widget) => (widget.model.get("outputs") ? followed(widget).read : "a character");
 
@@ -709,23 +655,13 @@ const FIRST = 18; // characters of a branch that are shown
 
 /** All texts: as it was drawn, and those that began where another character was taken. */
 function tree(widget) {
-  const list = h("div", {
-    class: "branches",
-    role: "radiogroup",
-    "aria-label": "the branch that is shown",
-  });
+  const list = h("div.branches", { role: "radiogroup", "aria-label": "the branch that is shown" });
   const forget = action(widget, "branches branch place", "Forget the branches", (next) => {
     [next.branches, next.branch, next.place] = [next.branches.slice(0, 1), 0, 0];
   });
   const make = (i) =>
-    h(
-      "label",
-      { class: "pick branch" },
-      radio(widget, "branch", i),
-      h("span", { class: "begins" }),
-      h("span", { class: "sum" }),
-    );
-  const element = results("column", h("span", { class: "label" }, "Branches"), list, forget);
+    h("label.pick.branch", radio(widget, "branch", i), h("span.begins"), h("span.sum"));
+  const element = results("column", h("span.label", "Branches"), list, forget);
   let kept = []; // texts and totals: what is still on its way shows what it was
   return {
     element,
@@ -775,11 +711,9 @@ luck.style = `
   font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 `;
 writer.style = `
-.onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center;
-  font-size: var(--size-note);
-  color: var(--soft); font-variant-numeric: tabular-nums; }
+.onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; font-size:
+  var(--size-note); color: var(--soft); font-variant-numeric: tabular-nums; }
 .main { min-width: 5.75rem; font-weight: 600; border-color: var(--accent); min-height: 2rem; }
-.main[hidden] { display: none; }
 .main[aria-disabled=true] { opacity: .5; cursor: default; }
 .told:empty { display: none; }
 `;
@@ -790,8 +724,7 @@ paces.style = `${plane.style}
 .pace-plot .tick.x:nth-child(3) { transform: translate(-100%, 3px); }
 .pace { line-height: 1.4; font-size: var(--size-note); }
 .pace::before { content: ""; display: inline-block; width: .5625rem; height: .5625rem;
-  border-radius: 50%;
-  margin-right: 7px; background: var(--blue); }
+  border-radius: 50%; margin-right: 7px; background: var(--blue); }
 .pace.without::before { background: var(--vermilion); }
 `;
 page.style = `${TEXT_STYLE}
@@ -822,8 +755,7 @@ candidates.style = `${candidateList.style}
 .nexts .taken button { border-color: var(--accent); }
 .cut .token { text-decoration: line-through; text-decoration-thickness: 1.5px; color: var(--soft); }
 .nexts .cut .share.q { color: var(--soft); font-style: italic; }
-.cut .bars {
-  background: repeating-linear-gradient(135deg, transparent 0 4px, color-mix(in oklab,
+.cut .bars { background: repeating-linear-gradient(135deg, transparent 0 4px, color-mix(in oklab,
   var(--ground), var(--line) 60%) 4px 5px); }
 `;
 fall.style = `
@@ -843,7 +775,6 @@ fall.style = `
   border-top: 7px solid var(--text); border-bottom: 0; }
 `;
 tree.style = `
-.column[hidden] { display: none; }
 .column > button { align-self: flex-start; margin-top: 2px; }
 .branches { display: grid; gap: 4px; }
 .branch { display: flex; flex-wrap: wrap; gap: 2px 10px;
@@ -884,7 +815,7 @@ export default live(
         ui.explanation(),
       ),
     ),
-    ui.use(journey, { name, steps: STEPS }),
+    ui.use(journey, { name, steps: STEPS, follow: followed }),
     ui.use(tree),
   ],
   { wide: true },

@@ -1,21 +1,12 @@
 import { uniform } from "../../live/page/chance.js";
+import { columnHeads, resized, results } from "../../live/ui/boxes.js";
 import { action, choice, redraw } from "../../live/ui/controls.js";
+import { h, setAttribute, setLength, setText } from "../../live/ui/dom.js";
 import { chance, explainable, rove, sum } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
-import {
-  columnHeads,
-  folded,
-  formatExact,
-  h,
-  live,
-  percent,
-  resized,
-  results,
-  setAttribute,
-  setLength,
-  setText,
-} from "../../live/ui/parts.js";
 import { drop } from "../../live/ui/motion.js";
+import { formatExact, percent } from "../../live/ui/numbers.js";
+import { folded, live } from "../../live/ui/parts.js";
 import { fillList, visible } from "../../live/ui/sentences.js";
 import { called, heats, nuclei, tops } from "../../live/ui/texts.js";
 
@@ -130,7 +121,7 @@ const distributions = (widget) =>
 
 /** What the chosen distribution is. */
 function after(widget) {
-  const line = h("p", { class: "note after-all" });
+  const line = h("p.note.after-all");
   return {
     element: line,
     shows: "inputs",
@@ -149,7 +140,7 @@ function after(widget) {
 
 /** The reader's own words and logits, there while they are chosen. */
 function own(widget, words) {
-  const list = h("ol", { class: "logits", "aria-label": "logits" });
+  const list = h("ol.logits", { "aria-label": "logits" });
   const knobs = []; // one for each row
   const make = (i) => {
     knobs[i] = knob(widget, "logit", (inputs) => inputs.words[i], {
@@ -158,9 +149,9 @@ function own(widget, words) {
       ends: [-5, 5],
       step: 0.1,
     });
-    return h("li", {}, knobs[i].element);
+    return h("li", knobs[i].element);
   };
-  const element = h("div", { class: "column own" }, words.element, list);
+  const element = h("div.column.own", words.element, list);
   return {
     element,
     shows: "inputs",
@@ -262,31 +253,26 @@ function steps(widget) {
     total("entropy", "entropy, nats"),
   ];
   const table = h(
-    "table",
-    { class: "chain" },
-    h("caption", {}, "Step by step, likeliest first"),
-    columnHeads(
-      null,
-      ...HEADS.map(([name, formula]) => [h("b", {}, name), h("span", {}, formula)]),
-    ),
+    "table.chain",
+    h("caption", "Step by step, likeliest first"),
+    columnHeads(null, ...HEADS.map(([name, formula]) => [h("b", name), h("span", formula)])),
     body,
-    h("tfoot", {}, ...feet),
+    h("tfoot", ...feet),
   );
-  const says = h("p", { class: "note verdict", role: "status" });
+  const says = h("p.note.verdict", { role: "status" });
   const broken = h(
-    "p",
-    { class: "broken-key" },
-    h("span", { "aria-hidden": "true" }, h("i", { class: "broken" })),
+    "p.broken-key",
+    h("span", { "aria-hidden": "true" }, h("i.broken")),
     "A bar with a gap is cut short: the others together are too many for the scale.",
   );
   const reach = rove(table);
   const make = (row) => {
     const cells = STAGES.map((_, i) => {
-      const cell = h("td", {}, h("i"), h("span"));
+      const cell = h("td", h("i"), h("span"));
       explainable(widget, cell, () => explainShare(widget, body, row, i));
       return cell;
     });
-    return h("tr", {}, h("th", { scope: "row" }), ...cells);
+    return h("tr", h("th", { scope: "row" }), ...cells);
   };
   return {
     element: results("column", table, broken, says),
@@ -370,24 +356,23 @@ function summary({ V, count, mass, entropy }) {
 
 /** The line from 0 to 1, a piece of it for each token that is left, and u, which can be dragged. */
 function line(widget) {
-  const pieces = h("div", { class: "pieces" });
-  const pin = h("span", { class: "pin" });
+  const pieces = h("div.pieces");
+  const pin = h("span.pin");
   let falls = false; // once the reader has drawn a number
   const again = action(widget, "u", "Draw a number u", (next) => {
     next.u = Number((0.9999 * Math.random()).toFixed(3));
     falls = true;
   });
   const { range, called: typed, update } = knob(widget, "u", "u", { ends: [0, 1], step: 0.001 });
-  const says = h("p", { class: "note lands", role: "status" });
+  const says = h("p.note.lands", { role: "status" });
   const ground = h(
-    "div",
-    { class: "ground pointer" },
-    h("div", { class: "bar", "data-output": "", "aria-hidden": "true" }, pieces, pin),
+    "div.ground.pointer",
+    h("div.bar", { "data-output": "", "aria-hidden": "true" }, pieces, pin),
     range,
     h(
-      "p",
-      { class: "ends", "aria-hidden": "true" },
-      ...["0", "0.25", "0.5", "0.75", "1"].map((text) => h("span", {}, text)),
+      "p.ends",
+      { "aria-hidden": "true" },
+      ...["0", "0.25", "0.5", "0.75", "1"].map((text) => h("span", text)),
     ),
   );
   let wide = 640; // pixels
@@ -399,11 +384,10 @@ function line(widget) {
   }, pieces);
   return {
     element: h(
-      "section",
-      { class: "block" },
-      h("h3", {}, "The draw: which token does u fall on?"),
+      "section.block",
+      h("h3", "The draw: which token does u fall on?"),
       ground,
-      h("div", { class: "typed" }, again, typed, h("span", { "data-output": "" }, says)),
+      h("div.typed", again, typed, h("span", { "data-output": "" }, says)),
     ),
     update(inputs, outputs) {
       const { u } = inputs;
@@ -411,24 +395,19 @@ function line(widget) {
       setLength(pin, u, "left");
       const now = viewOf(widget, inputs, outputs);
       if (!now) return;
-      fillList(
-        pieces,
-        now.segments,
-        () => h("span"),
-        (piece, { id, name, from, to }, i) => {
-          setAttribute(
-            piece,
-            "style",
-            `left: ${(100 * from).toFixed(3)}%; width: ${(100 * (to - from)).toFixed(3)}%`,
-          );
-          setAttribute(
-            piece,
-            "class",
-            [i % 2 ? "odd" : "even", id === now.hit?.id && "hit"].filter(Boolean).join(" "),
-          );
-          setText(piece, (to - from) * wide > 8 * [...name].length + 5 ? name : "");
-        },
-      );
+      fillList(pieces, now.segments, "span", (piece, { id, name, from, to }, i) => {
+        setAttribute(
+          piece,
+          "style",
+          `left: ${(100 * from).toFixed(3)}%; width: ${(100 * (to - from)).toFixed(3)}%`,
+        );
+        setAttribute(
+          piece,
+          "class",
+          [i % 2 ? "odd" : "even", id === now.hit?.id && "hit"].filter(Boolean).join(" "),
+        );
+        setText(piece, (to - from) * wide > 8 * [...name].length + 5 ? name : "");
+      });
       const { hit } = now;
       if (falls && !widget.behind) {
         falls = false;
@@ -449,20 +428,13 @@ function line(widget) {
 function draws(widget) {
   const body = h("tbody");
   const caption = h("caption");
-  const table = h(
-    "table",
-    { class: "draws" },
-    caption,
-    columnHeads(null, null, "drawn", "expected"),
-    body,
-  );
+  const table = h("table.draws", caption, columnHeads(null, null, "drawn", "expected"), body);
   const again = redraw(widget, `Draw ${DRAWS} anew`);
   const make = () =>
     h(
       "tr",
-      {},
       h("th", { scope: "row" }),
-      h("td", { class: "track" }, h("span", { "aria-hidden": "true" }, h("i"), h("b"))),
+      h("td.track", h("span", { "aria-hidden": "true" }, h("i"), h("b"))),
       h("td"),
       h("td"),
     );
@@ -470,7 +442,7 @@ function draws(widget) {
   const unfolds = folded(widget, `${DRAWS} draws`, { element: table }, () => false);
   unfolds.element.toggleAttribute("open", roomy);
   return {
-    element: h("section", { class: "block hundred", "data-output": "" }, unfolds.element, again),
+    element: h("section.block.hundred", { "data-output": "" }, unfolds.element, again),
     update(inputs, outputs) {
       setText(
         caption,
@@ -521,7 +493,6 @@ after.style = `
 }
 `;
 own.style = `
-.own[hidden] { display: none; }
 .logits { list-style: none; margin: 4px 0 0; padding: 0; display: grid;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 18.75rem), 1fr)); gap: 4px 22px; }
 .logits .called > :first-child { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
@@ -536,12 +507,10 @@ steps.style = `
   }
 .chain tbody th { font-size: var(--size-note); color: var(--text); font-weight: 600; padding: 0 4px;
   max-width: none; }
-.chain .unseen th, .chain .others th { font-weight: 400; font-style: italic;
-  font-size: var(--size-note);
-  color: var(--soft); }
-.chain tbody td { position: relative; height: 1.5rem; padding: 0 0 0 var(--pad);
-  font-size: var(--size-small);
-  white-space: nowrap; }
+.chain .unseen th, .chain .others th { font-weight: 400; font-style: italic; font-size:
+  var(--size-note); color: var(--soft); }
+.chain tbody td { position: relative; height: 1.5rem; padding: 0 0 0 var(--pad); font-size:
+  var(--size-small); white-space: nowrap; }
 /* The number stands behind its bar, which leaves it room. */
 .chain { --pad: 10px; --number: 3.125rem; }
 .chain tbody td i { display: inline-block; vertical-align: middle; height: .875rem;
@@ -550,20 +519,15 @@ steps.style = `
 .chain tbody td span { position: relative; padding-left: 5px; vertical-align: middle; }
 .chain .noted i { position: absolute; left: var(--pad); top: 3px; opacity: .5;
   width: calc((100% - var(--pad) - var(--number)) * var(--length, 0)); }
-.chain .cut i {
-  background: repeating-linear-gradient(135deg, color-mix(in oklab, var(--ground),
-  var(--text) 40%) 0 4px, transparent 4px 7px);
-  border: 1px solid color-mix(in oklab, var(--ground), var(--text) 55%); }
+.chain .cut i { background: repeating-linear-gradient(135deg, color-mix(in oklab, var(--ground),
+  var(--text) 40%) 0 4px, transparent 4px 7px); border: 1px solid color-mix(in oklab, var(--ground),
+  var(--text) 55%); }
 .chain .gone i { display: none; }
-.broken { --ink: var(--text);
-  --gap: transparent calc(100% - 22px), var(--ink) 0 calc(100% - 18px),
+.broken { --ink: var(--text); --gap: transparent calc(100% - 22px), var(--ink) 0 calc(100% - 18px),
   transparent 0 calc(100% - 15px), var(--ink) 0 calc(100% - 11px), transparent 0 calc(100% - 8px),
-  var(--ink) 0;
-  mask-image: linear-gradient(105deg, var(--ink) calc(100% - 25px), var(--gap)); }
-.broken-key { display: flex; gap: 8px; align-items: center; margin: 2px 0 0;
-  font-size: var(--size-small);
-  color: var(--soft); }
-.broken-key[hidden] { display: none; }
+  var(--ink) 0; mask-image: linear-gradient(105deg, var(--ink) calc(100% - 25px), var(--gap)); }
+.broken-key { display: flex; gap: 8px; align-items: center; margin: 2px 0 0; font-size:
+  var(--size-small); color: var(--soft); }
 .broken-key i { display: block; width: 2.75rem; height: .875rem; border-radius: 2px;
   background: color-mix(in oklab, var(--ground), var(--probability) 50%); }
 .chain .hit th, .chain .hit td { background: color-mix(in oklab, var(--ground), var(--accent) 13%);
@@ -585,8 +549,7 @@ steps.style = `
 @media (max-width: 37.5rem) {
   .chain thead td { width: 3.75rem; }
   .chain thead th { padding-left: 2px; } .chain thead b { font-size: var(--size-small);
-    letter-spacing: -.2px;
-    } .chain thead span { display: none; }
+    letter-spacing: -.2px; } .chain thead span { display: none; }
   /* There is no room behind a bar: the number stands on it. */
   .chain { --pad: 4px; --number: 0px; }
   .chain tbody td i { position: absolute; left: var(--pad); top: 3px; opacity: .5;
@@ -614,9 +577,8 @@ line.style = `
   }
 .pin { position: absolute; top: -4px; bottom: -8px; width: 2px; margin-left: -1px;
   background: var(--text); pointer-events: none; }
-.ground .ends { display: flex; justify-content: space-between; margin: 24px 0 0;
-  font-size: var(--size-small);
-  color: var(--soft); font-variant-numeric: tabular-nums; }
+.ground .ends { display: flex; justify-content: space-between; margin: 24px 0 0; font-size:
+  var(--size-small); color: var(--soft); font-variant-numeric: tabular-nums; }
 .typed { display: flex; flex-wrap: wrap; gap: 4px 8px; align-items: baseline; margin-top: 4px;
   font-size: var(--size-note); }
 .typed > [data-output] { flex: 1 1 16.25rem; }

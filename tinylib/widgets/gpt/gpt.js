@@ -1,39 +1,27 @@
 import { idsOf } from "../../live/page/inputs.js";
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-} from "../../live/ui/candidates.js";
+import { topK } from "../../live/page/search.js";
+import { BOS } from "../../live/page/translator.js";
+import { results } from "../../live/ui/boxes.js";
+import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
+import { h, readOnce, setAttribute, setHeat, setText, typeset } from "../../live/ui/dom.js";
 import { chance, explainable, logOf, weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { textOfEach } from "../../live/ui/models.js";
-import {
-  format,
-  h,
-  live,
-  readOnce,
-  results,
-  setAttribute,
-  setHeat,
-  setText,
-  typeset,
-  within,
-} from "../../live/ui/parts.js";
+import { format, percentOf, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
-import { topK } from "../../live/page/search.js";
 import { fillList, visible } from "../../live/ui/sentences.js";
 import {
-  TEXT_STYLE,
+  attendsMostTo,
+  autoContinue,
   byArrows,
   called,
   fillText,
-  attendsMostTo,
-  autoContinue,
+  likeliestTable,
   tail,
+  TEXT_STYLE,
 } from "../../live/ui/texts.js";
-import { BOS } from "../../live/page/translator.js";
 
 /** What torch does in a kernel, in compute() of gpt.py. */
 export async function program(run, { prompt, story, variant }) {
@@ -130,13 +118,13 @@ const isSpecial = (token) => /^<.+>$/.test(token);
 
 /** The likeliest next tokens; a click writes one. */
 function candidates(widget) {
-  const answer = h("p", { class: "note answer" });
+  const answer = h("p.note.answer");
   const list = candidateList("the likeliest next tokens");
   widget.tables.set("next", () => [[...list.children].map((li) => li.firstChild)]);
   const make = (place) => {
     const tokenOf = () => readBy(widget).vocabulary[list.children[place].token];
     const click = () => !isSpecial(tokenOf()) && put(widget, tokenOf(), Symbol("next"));
-    const button = candidateLine("button", { type: "button", click }, {});
+    const button = candidateLine("button", { click }, {});
     const rule = () => {
       const { logits, N } = readBy(widget);
       const what = `Probability of ${called(tokenOf())} next:`;
@@ -147,11 +135,11 @@ function candidates(widget) {
       const { shares, N } = readBy(widget);
       return shares(N - 1)[list.children[place].token];
     });
-    return h("li", {}, button);
+    return h("li", button);
   };
   const element = results(
     "column",
-    h("span", { class: "label" }, "What comes next? Click one to write it"),
+    h("span.label", "What comes next? Click one to write it"),
     list,
     answer,
   );
@@ -196,7 +184,6 @@ function writer(widget) {
   const one = h(
     "button",
     {
-      type: "button",
       click: () => {
         const token = likeliest(readBy(widget));
         if (isSpecial(token)) written.stop(THE_END);
@@ -206,7 +193,6 @@ function writer(widget) {
     "Write 1 more",
   );
   const several = h("button", {
-    type: "button",
     click: () => {
       left = SEVERAL[kindOf(widget)];
     },
@@ -227,14 +213,7 @@ function writer(widget) {
   return {
     element: results(
       "column",
-      h(
-        "div",
-        { class: "onward" },
-        one,
-        several,
-        written.halt,
-        h("span", {}, "always the likeliest"),
-      ),
+      h("div.onward", one, several, written.halt, h("span", "always the likeliest")),
       written.note,
     ),
     reset: () => written.stop(),
@@ -254,8 +233,7 @@ const THE_END = "The likeliest now is the end: the story is told.";
  * The text, tinted by how surprised the model was; arrows, a click or the pointer choose a token.
  */
 function surprises(widget) {
-  const line = h("div", {
-    class: "text surprise",
+  const line = h("div.text.surprise", {
     dir: "auto",
     "data-output": "surprise",
     role: "listbox",
@@ -273,21 +251,14 @@ function surprises(widget) {
     pointerleave: () => hover(widget, undefined),
   });
   widget.tables.set("text", () => [[...line.children]]);
-  const note = h("p", { class: "note at", "aria-live": "polite" });
-  const mean = h("p", { class: "note mean" });
+  const note = h("p.note.at", { "aria-live": "polite" });
+  const mean = h("p.note.mean");
   const element = results(
     "column",
     h(
-      "div",
-      { class: "above" },
-      h("span", { class: "label" }, "How surprised was it? Click, or use the arrows"),
-      h(
-        "p",
-        { class: "scale" },
-        h("span", {}, "0"),
-        h("span", { class: "ramp" }),
-        h("span", {}, `${NATS}+ nats`),
-      ),
+      "div.above",
+      h("span.label", "How surprised was it? Click, or use the arrows"),
+      h("p.scale", h("span", "0"), h("span.ramp"), h("span", `${NATS}+ nats`)),
     ),
     line,
     note,
@@ -383,9 +354,8 @@ function headOf(widget, { variant, L, H }) {
 
 /** The text, tinted by what one head attends to from the chosen token; and in words. */
 function gaze(widget) {
-  const label = h("span", { class: "label" });
-  const line = h("div", {
-    class: "text gazed",
+  const label = h("span.label");
+  const line = h("div.text.gazed", {
     dir: "auto",
     role: "listbox",
     tabindex: "0",
@@ -404,7 +374,7 @@ function gaze(widget) {
     pointerover: ({ target }) => point(target.place),
     pointerleave: () => point(undefined),
   });
-  const note = h("p", { class: "note" });
+  const note = h("p.note");
   const element = results("column gaze-of", label, line, note);
   const make = (place) => {
     const span = h("span", { role: "option", id: `gazed-${place}` });
@@ -505,7 +475,7 @@ function heads(widget) {
 
 /** The map of the chosen head, large: a click on a row chooses its token. */
 function largeMap(widget) {
-  const title = h("span", { class: "label" });
+  const title = h("span.label");
   const map = pixelMap({
     click: (event) => {
       const { first } = readBy(widget);
@@ -553,8 +523,7 @@ function favourites(view, heads) {
 }
 
 /** What the heads of some blocks do: `of` gives their numbers, `begin` the first sentence. */
-const attendStep = (of, begin, line) => (widget) => {
-  const view = followed(widget);
+const attendStep = (of, begin, line) => (view) => {
   const { H, L, names, t, first, token, code } = view;
   const layers = of(L);
   const heads = layers.flatMap((layer) => Array.from({ length: H }, (_, h) => layer * H + h));
@@ -577,8 +546,7 @@ const attendStep = (of, begin, line) => (widget) => {
 };
 
 const STEPS = [
-  (widget) => {
-    const view = followed(widget);
+  (view) => {
     const { t, N, token, width, code } = view;
     return {
       says:
@@ -596,16 +564,13 @@ const STEPS = [
       "its vector.",
     "attend",
   ),
-  (widget) => {
-    const view = followed(widget);
-    return {
-      says:
-        `Then the feed-forward network of block 0 reads the vector of ${view.token} alone, and ` +
-        "its result is added, too. No other token takes part in this.",
-      lit: [cellOf(view, view.t)],
-      code: view.code.forward,
-    };
-  },
+  (view) => ({
+    says:
+      `Then the feed-forward network of block 0 reads the vector of ${view.token} alone, and ` +
+      "its result is added, too. No other token takes part in this.",
+    lit: [cellOf(view, view.t)],
+    code: view.code.forward,
+  }),
   attendStep(
     (L) => Array.from({ length: L - 2 }, (_, i) => i + 1),
     (_, layers) =>
@@ -618,8 +583,7 @@ const STEPS = [
     (_, [last]) => `Block ${last} is the last that can fetch anything from other tokens.`,
     "block",
   ),
-  (widget) => {
-    const view = followed(widget);
+  (view) => {
     const { t, token, vocabulary, logits, best, code } = view;
     return {
       says:
@@ -628,14 +592,10 @@ const STEPS = [
         `of ${called(vocabulary[best[0]])}.`,
       lit: [cellOf(view, t)],
       code: code.output,
-      table: {
-        labels: best.map((id) => called(vocabulary[id])),
-        rows: [{ name: "logit", numbers: best.map((id) => logits(t)[id]) }],
-      },
+      table: likeliestTable(view, { logit: logits(t) }),
     };
   },
-  (widget) => {
-    const view = followed(widget);
+  (view) => {
     const { t, vocabulary, logits, shares, best, code } = view;
     return {
       says:
@@ -643,17 +603,10 @@ const STEPS = [
         `${called(vocabulary[best[0]])} is expected with ${percentOf(shares(t)[best[0]])}.`,
       lit: [cellOf(view, t)],
       code: code.softmax,
-      table: {
-        labels: best.map((id) => called(vocabulary[id])),
-        rows: [
-          { name: "logit", numbers: best.map((id) => logits(t)[id]) },
-          { name: "probability", numbers: best.map((id) => shares(t)[id]) },
-        ],
-      },
+      table: likeliestTable(view, { logit: logits(t), probability: shares(t) }),
     };
   },
-  (widget) => {
-    const view = followed(widget);
+  (view) => {
     const { t, N, names, ids, vocabulary, shares, best } = view;
     if (t === N - 1) {
       return {
@@ -685,9 +638,8 @@ candidates.style = `${candidateList.style}
 .answer:empty { display: none; }
 `;
 writer.style = `
-.onward { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center;
-  font-size: var(--size-note);
-  color: var(--soft); }
+.onward { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; font-size:
+  var(--size-note); color: var(--soft); }
 .told:empty { display: none; }
 `;
 surprises.style = `${TEXT_STYLE}
@@ -731,7 +683,7 @@ export default live(
         ui.explanation(),
       ),
     ),
-    ui.use(journey, { name, steps: STEPS }),
+    ui.use(journey, { name, steps: STEPS, follow: followed }),
   ],
   { query: -1, wide: true },
 );

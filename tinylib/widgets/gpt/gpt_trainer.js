@@ -1,18 +1,12 @@
 import { numberOf, textIn, usable } from "../../live/page/own_text.js";
 import { ownTextOf, setOwnText, trains } from "../../live/page/trainer.js";
+import { results } from "../../live/ui/boxes.js";
 import { radio } from "../../live/ui/controls.js";
-import { knob } from "../../live/ui/knobs.js";
+import { AS_IS, AS_TYPED, h, setAttribute, setText } from "../../live/ui/dom.js";
 import { headMaps } from "../../live/ui/heads.js";
-import {
-  AS_IS,
-  h,
-  live,
-  results,
-  setAttribute,
-  setText,
-  times,
-  whole,
-} from "../../live/ui/parts.js";
+import { knob } from "../../live/ui/knobs.js";
+import { times, whole } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
 import { fillList } from "../../live/ui/sentences.js";
 import { called } from "../../live/ui/texts.js";
@@ -29,10 +23,9 @@ const LOOK_EVERY_MS = 4000; // ms between two looks: each takes as long as some 
 /** Which text is learned; the reader's own is pasted, or read from a file. */
 function corpus(widget) {
   const { facts, stem } = widget.spec;
-  const note = h("p", { class: "note", role: "status" });
-  const wrong = h("p", { class: "problem wrong", role: "alert" });
-  const box = h("textarea", {
-    class: "line",
+  const note = h("p.note", { role: "status" });
+  const wrong = h("p.problem.wrong", { role: "alert" });
+  const box = h("textarea.line", {
     rows: "4",
     spellcheck: "false",
     "aria-label": "your own text",
@@ -86,9 +79,9 @@ function corpus(widget) {
     };
     note.replaceChildren(
       `To learn this text begins at step 0, and the run on show has ${whole(steps)} steps. `,
-      h("button", { type: "button", click: go }, "Begin with this text"),
+      h("button", { click: go }, "Begin with this text"),
       " ",
-      h("button", { type: "button", click: stay }, "Stay with the run"),
+      h("button", { click: stay }, "Stay with the run"),
     );
   };
   const read = async (chosen) => {
@@ -109,9 +102,8 @@ function corpus(widget) {
     },
   });
   const own = h(
-    "div",
+    "div.column.own",
     {
-      class: "column own",
       hidden: true,
       dragover: (event) => {
         if (event.dataTransfer.types.includes("Files")) event.preventDefault();
@@ -126,10 +118,9 @@ function corpus(widget) {
     box,
     wrong,
     h(
-      "div",
-      { class: "bar" },
-      h("button", { type: "button", click: () => take(given()) }, "Use this text"),
-      h("button", { type: "button", click: () => file.click() }, "Open a text file"),
+      "div.bar",
+      h("button", { click: () => take(given()) }, "Use this text"),
+      h("button", { click: () => file.click() }, "Open a text file"),
       file,
     ),
     note,
@@ -153,7 +144,7 @@ function corpus(widget) {
   };
   const picks = CORPORA.map((title, i) => {
     const button = radio(widget, "corpus", i, {
-      edits: i === OWN ? "" : "corpus", // which text is one's own, the box below says
+      edits: i === OWN ? "" : "corpus", // the box below edits the corpus
       choose: () => {
         wanted = i === OWN;
         if (wanted) {
@@ -173,20 +164,18 @@ function corpus(widget) {
     button.disabled = lacks;
     const about = lacks ? "This copy of the site was built without Shakespeare’s text." : "";
     const pick = { class: "pick", title: about || false };
-    return { button, element: h("label", pick, button, h("span", {}, title)) };
+    return { button, element: h("label", pick, button, h("span", title)) };
   });
   return {
     element: h(
-      "div",
-      { class: "column" },
+      "div.column",
       h(
-        "div",
-        { class: "choice", role: "radiogroup", "aria-label": "text" },
+        "div.choice",
+        { role: "radiogroup", "aria-label": "text" },
         h(
-          "div",
-          { class: "kind" },
-          h("span", { class: "of" }, "text to learn"),
-          h("div", { class: "picks" }, ...picks.map((pick) => pick.element)),
+          "div.kind",
+          h("span.of", "text to learn"),
+          h("div.picks", ...picks.map((pick) => pick.element)),
         ),
       ),
       own,
@@ -199,11 +188,9 @@ function corpus(widget) {
   };
 }
 corpus.style = `
-.own[hidden] { display: none; }
-.own textarea { width: 100%; min-height: 5.625rem; max-height: 16.25rem; resize: vertical;
-  font: inherit;
-  font-size: var(--size-touch); color: var(--text); background: transparent;
-  border: 1px solid var(--line); border-radius: 5px; padding: 6px 10px; }
+.own textarea { width: 100%; min-height: 5.625rem; max-height: 16.25rem; resize: vertical; font:
+  inherit; font-size: var(--size-touch); color: var(--text); background: transparent; border: 1px
+  solid var(--line); border-radius: 5px; padding: 6px 10px; }
 .own .wrong:empty { display: none; }
 `;
 
@@ -235,13 +222,11 @@ function noted(widget, outputs) {
 function beginning(widget) {
   const typing = Symbol("beginning");
   const [, most] = widget.spec.limits.C;
-  const note = h("p", { class: "note", role: "status" });
+  const note = h("p.note", { role: "status" });
   const typed = () => Array.from(given.value, (character) => character.codePointAt(0));
   const given = h("input", {
     type: "text",
-    spellcheck: "false",
-    autocapitalize: "off",
-    autocomplete: "off",
+    ...AS_TYPED,
     "data-input": "beginning",
     placeholder: "the held-out text, or yours",
     input: () =>
@@ -249,9 +234,9 @@ function beginning(widget) {
         next.beginning = typed().slice(-most);
       }),
   });
-  const line = h("label", { class: "given" }, h("span", { class: "label" }, "It continues"), given);
+  const line = h("label.given", h("span.label", "It continues"), given);
   return {
-    element: h("div", { class: "column" }, line, note),
+    element: h("div.column", line, note),
     update({ beginning: points }, { names }) {
       const own = given.getRootNode().activeElement === given;
       if (!own) given.value = String.fromCodePoint(...points);
@@ -280,13 +265,13 @@ beginning.style = `
 
 /** What the model has written at each look; a slider goes back to the ones before. */
 function timeline(widget) {
-  const writtenBox = h("pre", { ...AS_IS, class: "written", dir: "auto" });
-  const squares = h("p", { class: "note squares" });
+  const writtenBox = h("pre.written", { ...AS_IS, dir: "auto" });
+  const squares = h("p.note.squares");
   const rest = ({ names }) =>
     names.data.length < widget.spec.facts.V - 1
       ? "□: one of the 128 ids that stands for no character of this text."
       : "□: any of the rarer characters.";
-  const when = h("span", { class: "label" });
+  const when = h("span.label");
   const snapshots = () => pastOf(widget).snapshots;
   const slider = knob(widget, "", "look back", {
     read: () => snapshots().indexOf(lookOf(widget)),
@@ -308,7 +293,7 @@ function timeline(widget) {
       slider.range.disabled = snapshots().length < 2;
       if (!look) return;
       setText(when, `What it writes ${after(look.steps, pastOf(widget).loaded)}:`);
-      writtenBox.replaceChildren(h("b", {}, look.given.join("")), look.said.join(""));
+      writtenBox.replaceChildren(h("b", look.given.join("")), look.said.join(""));
       setText(squares, `${look.given}${look.said}`.includes("□") ? rest(outputs) : "");
     },
   };
@@ -325,9 +310,9 @@ timeline.style = `
 function attention(widget) {
   let head = 0;
   const large = pixelMap();
-  const name = h("span", { class: "label" });
-  const pointedNote = h("p", { class: "note pointed" }, POINT);
-  const [above, beside] = [0, 1].map(() => h("span", { ...AS_IS, class: "letters" }));
+  const name = h("span.label");
+  const pointedNote = h("p.note.pointed", POINT);
+  const [above, beside] = [0, 1].map(() => h("span.letters", { ...AS_IS }));
   const drawn = ({ weights, R }, i) => weights.subarray(i * R * R, (i + 1) * R * R);
   const maps = headMaps({
     label: "what each head attends to",
@@ -359,16 +344,9 @@ function attention(widget) {
   large.canvas.addEventListener("pointerleave", () => setText(pointedNote, POINT));
   return {
     element: h(
-      "div",
-      { class: "atlas" },
+      "div.atlas",
       maps.element,
-      h(
-        "div",
-        { class: "column large" },
-        name,
-        h("div", { class: "lettered" }, above, beside, large.element),
-        pointedNote,
-      ),
+      h("div.column.large", name, h("div.lettered", above, beside, large.element), pointedNote),
     ),
     shows: "outputs",
     update(inputs, outputs) {
@@ -379,7 +357,7 @@ function attention(widget) {
       setAttribute(large.canvas, "aria-label", `attention weights of ${name.textContent}`);
       paint(large.canvas, drawn(look, head), look.R, { ink: "weight", root: true });
       for (const side of [above, beside]) {
-        fillList(side, look.given, () => h("i"), setText);
+        fillList(side, look.given, "i", setText);
       }
     },
   };
@@ -438,9 +416,9 @@ function bar(widget) {
       },
       how: [
         "In Python, ",
-        h("code", {}, "load_language_model(path)"),
+        h("code", "load_language_model(path)"),
         " of ",
-        h("code", {}, "tinylib.lab.models.language"),
+        h("code", "tinylib.lab.models.language"),
         " reads such a file.",
       ],
     },

@@ -241,7 +241,7 @@ def attend(model: Loss, read: Int[Tensor, " R"]) -> HeadsNow:
 
 
 class TextLearned(NamedTuple):
-    """After so many steps: every batch's loss, that of held-out pieces, a text, and attention.
+    """After ``steps`` steps: every batch's loss, that of held-out pieces, a text, and attention.
 
     ``ngrams`` are the losses of tables that count single characters, pairs and triples.
     """
@@ -263,7 +263,7 @@ def compute(
     corpus: Int[Tensor, ""],
     beginning: Int[Tensor, " C"],
 ) -> TextLearned:
-    """The text is learned for so many steps, and then continued from where it is held out.
+    """The text is learned for ``steps`` steps, and then continued from where it is held out.
 
     Or from a ``beginning`` of the reader's, whose code points are given.
     """
@@ -306,7 +306,7 @@ def evenly_spaced(valid: Int[Tensor, " M"]) -> Int[Tensor, "32 65"]:
 
 
 class GPTTrainer(Trainer):
-    """A seed, a rate, a form of the model and a text in; what it has learned after so many steps.
+    """Steps, a seed, a rate, a form of the model and a text in; what has been learned out.
 
     The reader's own text is the trait ``own``; ``corpus`` is then its :func:`number_of`. What it
     continues may be given as a string, ``beginning``, of up to 24 characters.

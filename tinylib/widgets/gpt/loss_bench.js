@@ -1,24 +1,16 @@
 import { wordsOf } from "../../live/page/inputs.js";
+import { h, setAttribute, setLength, setText, typeset } from "../../live/ui/dom.js";
 import {
-  expOf,
   explainable,
   explainableNumber,
+  expOf,
   logOf,
   roveLines,
   sum,
 } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
-import {
-  formatExact,
-  h,
-  live,
-  powerOfTen,
-  setAttribute,
-  setLength,
-  setText,
-  typeset,
-  within,
-} from "../../live/ui/parts.js";
+import { formatExact, powerOfTen, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 
@@ -61,13 +53,8 @@ const setShare = (widget, i, value) =>
 
 /** The words to be said, each with its probability to be slid or typed, and what it costs. */
 function wordCosts(widget) {
-  const given = h(
-    "p",
-    { class: "given" },
-    h("b"),
-    " is given: the model reads it, and has not to say it.",
-  );
-  const list = h("ol", { class: "costs", "aria-label": "words to be said" });
+  const given = h("p.given", h("b"), " is given: the model reads it, and has not to say it.");
+  const list = h("ol.costs", { "aria-label": "words to be said" });
   const reach = roveLines(list);
   const knobs = []; // one for each row
   /** What the word of a row costs, made of its probability. */
@@ -86,13 +73,13 @@ function wordCosts(widget) {
       ends: [0, 1],
       step: 0.01,
     });
-    const cost = h("b", { class: "nll askable", "data-output": "nll" });
+    const cost = h("b.nll.askable", { "data-output": "nll" });
     explainable(widget, cost, () => rule(row));
-    const bar = h("span", { class: "bar", "data-output": "" }, h("i"));
-    return h("li", {}, knobs[row].element, bar, cost);
+    const bar = h("span.bar", { "data-output": "" }, h("i"));
+    return h("li", knobs[row].element, bar, cost);
   };
   return {
-    element: h("section", { class: "block" }, given, list),
+    element: h("section.block", given, list),
     update(inputs, { nll: { data: nll } }) {
       const words = wordsOf(widget.spec, "text", inputs.text);
       setText(given.firstChild, `“${words[0]}”`);
@@ -119,9 +106,9 @@ function totals(widget) {
     h(
       "div",
       { "data-output": output },
-      h("span", {}, label),
+      h("span", label),
       explainableNumber(widget, rule),
-      h("span", { class: "formula" }, formula),
+      h("span.formula", formula),
     );
   const costs = () => [...widget.frame.querySelectorAll(".nll")];
   const numberOf = (name) => widget.readOutputs()[name].data[0];
@@ -136,33 +123,23 @@ function totals(widget) {
         "The loss, the sum divided by the number of words:",
         [[numberOf("total")]],
         undefined,
-        {
-          by: { value: count, name: String(count) },
-          lit: [{ cells: [cells[0].children[1]] }],
-        },
+        { by: { value: count, name: String(count) }, lit: [{ cells: [cells[0].children[1]] }] },
       );
     }),
     cell("perplexity", "perplexity", "e to the loss", () =>
       expOf("Perplexity, e to the power of the loss:", numberOf("loss"), [cells[1].children[1]]),
     ),
   ];
-  const says = h("p", { class: "note verdict", role: "status" });
+  const says = h("p.note.verdict", { role: "status" });
   return {
-    element: h(
-      "section",
-      { class: "block", "data-output": "" },
-      h("div", { class: "totals" }, ...cells),
-      says,
-    ),
+    element: h("section.block", { "data-output": "" }, h("div.totals", ...cells), says),
     update(inputs, outputs) {
       const values = ["total", "loss", "perplexity"].map((name) => outputs[name].data[0]);
       cells.forEach((element, i) => {
         setText(element.children[1], figure(values[i]));
         setAttribute(element.children[1], "data-value", String(values[i]));
       });
-      const {
-        nll: { data: nll },
-      } = outputs;
+      const nll = outputs.nll.data;
       const words = wordsOf(widget.spec, "text", inputs.text).slice(1);
       if (words.length !== nll.length) return; // on its way
       setText(cells[1].children[2], `sum / ${words.length}`);
@@ -209,7 +186,7 @@ function costCurve(widget) {
     paths: ["curve"],
   });
   const mean = plot.rule("y");
-  const points = h("div", { class: "points", "data-output": "" });
+  const points = h("div.points", { "data-output": "" });
   plot.element.append(points);
   drag(
     plot.element,
@@ -224,25 +201,15 @@ function costCurve(widget) {
     },
     (event, i) => setShare(widget, i + 1, Number(plot.at(event).x.toFixed(2))),
   );
-  const make = () =>
-    h("div", { class: "point" }, h("span", { class: "dot spot" }), h("span", { class: "name" }));
+  const make = () => h("div.point", h("span.dot.spot"), h("span.name"));
   return {
-    element: h(
-      "section",
-      { class: "block" },
-      h("h3", {}, "−log p against p (drag a word along it)"),
-      plot.element,
-    ),
+    element: h("section.block", h("h3", "−log p against p (drag a word along it)"), plot.element),
     shows: "outputs",
     update(inputs, outputs) {
-      const {
-        places: { data: places },
-        curve: { data: curve },
-        nll: { data: nll },
-        loss: {
-          data: [loss],
-        },
-      } = outputs;
+      const places = outputs.places.data;
+      const curve = outputs.curve.data;
+      const nll = outputs.nll.data;
+      const [loss] = outputs.loss.data;
       setAttribute(
         plot.paths.curve,
         "d",
@@ -285,7 +252,7 @@ function logSoftmaxes(widget) {
     h(
       "div",
       { class: `card ${kind}`, "data-output": output },
-      h("code", {}, code),
+      h("code", code),
       explainableNumber(widget, rule),
       h("span"),
     );
@@ -311,14 +278,14 @@ function logSoftmaxes(widget) {
     paths: ["gone", "stable", "naive"],
   });
   const here = plot.rule("x");
-  const lost = h("span", { class: "lost" }, "log(softmax) is −∞ here");
+  const lost = h("span.lost", "log(softmax) is −∞ here");
   plot.element.append(lost);
-  const says = h("p", { class: "note verdict", role: "status" });
+  const says = h("p.note.verdict", { role: "status" });
   return {
     element: h(
-      "section",
-      { class: "block", "data-output": "" },
-      h("div", { class: "cards" }, naive, stable),
+      "section.block",
+      { "data-output": "" },
+      h("div.cards", naive, stable),
       plot.element,
       says,
     ),
@@ -355,11 +322,9 @@ function logSoftmaxes(widget) {
             : "Both say the same, to rounding. Make the right word unlikelier: x = −102 is enough.",
       );
       if (plot.paths.stable.hasAttribute("d")) return;
-      const {
-        logits: { data: logits },
-        curve_of_softmax: { data: first },
-        curve_log_softmax: { data: second },
-      } = outputs;
+      const logits = outputs.logits.data;
+      const first = outputs.curve_of_softmax.data;
+      const second = outputs.curve_log_softmax.data;
       const trace = (values) =>
         through(Array.from(values, (y, i) => [logits[i], y]).filter(([, y]) => Number.isFinite(y)));
       setAttribute(plot.paths.stable, "d", trace(second));
@@ -383,9 +348,8 @@ wordCosts.style = `
   background: color-mix(in oklab, var(--ground), var(--line) 38%); }
 .costs .bar i { display: block; height: 100%; min-width: 1px; background: var(--probability);
   border-radius: 3px; }
-.costs .endless i {
-  background: repeating-linear-gradient(135deg, var(--error) 0 7px, color-mix(in oklab,
-  var(--ground), var(--error) 55%) 7px 12px); }
+.costs .endless i { background: repeating-linear-gradient(135deg, var(--error) 0 7px, color-mix(in
+  oklab, var(--ground), var(--error) 55%) 7px 12px); }
 .nll { text-align: right; font-weight: 600; }
 @container widget (min-width: 53.75rem) {
   .costs li { --label: 5.25rem; grid-template-columns: minmax(0, 1fr) 4.875rem 3.875rem;
@@ -452,9 +416,8 @@ logSoftmaxes.style = `
 .logit-plot path.gone { stroke: none; fill: color-mix(in oklab, var(--ground), var(--error) 18%); }
 .lost { position: absolute; left: 1px; top: 1px; padding: 4px 0 4px 6px; color: var(--text);
   background: color-mix(in oklab, var(--ground), var(--error) 18%); /* over the line of x */
-  line-height: 1.25; }
-@media (max-width: 37.5rem) { .card { padding: 6px 8px; } .card code { font-size: var(--size-small);
-  } .lost { display: none; } }
+  line-height: 1.25; } @media (max-width: 37.5rem) { .card { padding: 6px 8px; } .card code {
+    font-size: var(--size-small); } .lost { display: none; } }
 `;
 
 export default live(
@@ -472,12 +435,10 @@ export default live(
         "side second",
         {
           element: h(
-            "div",
-            { class: "begins" },
-            h("h3", {}, "With logits: log(softmax) against log_softmax"),
+            "div.begins",
+            h("h3", "With logits: log(softmax) against log_softmax"),
             h(
-              "p",
-              { class: "note" },
+              "p.note",
               "Of ten words, the nine wrong ones have the logit 0. Slide the logit x of the " +
                 "right one.",
             ),

@@ -1,10 +1,12 @@
 import { uniform } from "../../live/page/chance.js";
+import { topK } from "../../live/page/search.js";
 import { offers, redraw } from "../../live/ui/controls.js";
+import { h, setAttribute, setLength, setText } from "../../live/ui/dom.js";
 import { chance, explainable, rove, sum } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
-import { h, live, percent, setAttribute, setLength, setText, whole } from "../../live/ui/parts.js";
+import { percent, whole } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { plane, through } from "../../live/ui/plot.js";
-import { topK } from "../../live/page/search.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 
 /** What torch does in a kernel, in compute() of time_machine.py. */
@@ -75,10 +77,8 @@ function timeSlider(widget) {
     say: (step) => afterSteps(steps[step]),
   });
   const play = h(
-    "button",
+    "button.play",
     {
-      type: "button",
-      class: "play",
       "data-input": "step",
       click: () => {
         if (timer) {
@@ -104,7 +104,6 @@ function timeSlider(widget) {
     h(
       "button",
       {
-        type: "button",
         tabindex: "-1",
         "data-input": "step",
         "aria-hidden": "true",
@@ -118,9 +117,9 @@ function timeSlider(widget) {
     ),
   );
   slider.called.append(play);
-  slider.element.append(h("div", { class: "stops" }, ...ticks));
+  slider.element.append(h("div.stops", ...ticks));
   return {
-    element: h("div", { class: "time" }, slider.element),
+    element: h("div.time", slider.element),
     shows: "inputs",
     reset: stop,
     update(inputs) {
@@ -137,29 +136,20 @@ const offeredPrompts = (widget) =>
 
 /** What it writes after the prompt; a new draw is the same model with other luck. */
 function continuation(widget) {
-  const {
-    facts: { steps },
-    sentences: { prompt: tokens },
-  } = widget.spec;
-  const given = h("span", { class: "given" });
-  const own = h("span", { class: "own" });
-  const when = h("span", { class: "label" });
+  const { steps } = widget.spec.facts;
+  const tokens = widget.spec.sentences.prompt;
+  const given = h("span.given");
+  const own = h("span.own");
+  const when = h("span.label");
   const again = redraw(widget, "New draw");
-  const luck = h("span", { class: "luck" });
+  const luck = h("span.luck");
   return {
     element: h(
-      "section",
-      { class: "column" },
-      h("div", { class: "line" }, when, h("span", { class: "drawn" }, luck, again)),
+      "section.column",
+      h("div.line", when, h("span.drawn", luck, again)),
       h(
-        "p",
-        {
-          class: "page-of",
-          dir: "auto",
-          "data-output": "",
-          role: "status",
-          "aria-label": "what it writes",
-        },
+        "p.page-of",
+        { dir: "auto", "data-output": "", role: "status", "aria-label": "what it writes" },
         given,
         own,
       ),
@@ -181,25 +171,23 @@ const CANDIDATES = 8;
  * all.
  */
 function nextCharacters(widget) {
-  const {
-    facts,
-    sentences: { prompt: tokens },
-  } = widget.spec;
+  const { facts } = widget.spec;
+  const tokens = widget.spec.sentences.prompt;
   const kinds = ["model", "single", "pair"];
   const heads = [h("td"), ...kinds.map((kind) => h("th", { scope: "col", class: kind }))];
   const body = h("tbody");
   const shared = h(
-    "tr",
-    { class: "shared", "data-output": "overlaps" },
+    "tr.shared",
+    { "data-output": "overlaps" },
     h("th", { scope: "row", colspan: "2" }, "in common with the model"),
-    ...kinds.slice(1).map(() => h("td", { class: "share-of" })),
+    ...kinds.slice(1).map(() => h("td.share-of")),
   );
   let now; // ids of the likeliest, logits of all, and probabilities of all by column
   const barsOf = (...columns) =>
     [...body.rows].flatMap((row) => columns.map((k) => row.cells[k + 1].firstChild));
   const make = (i) => {
     const cells = kinds.map((kind) => {
-      const parts = [h("span", { class: "bar" }, h("i")), h("span", { class: "share" })];
+      const parts = [h("span.bar", h("i")), h("span.share")];
       return h("td", { class: kind }, ...parts);
     });
     const rule = () => {
@@ -207,7 +195,7 @@ function nextCharacters(widget) {
       return chance(what, now.logits, now.ids[i], barsOf(0));
     };
     explainable(widget, cells[0], rule, () => now.columns[0][now.ids[i]]); // others are counts
-    return h("tr", {}, h("th", { scope: "row" }), ...cells);
+    return h("tr", h("th", { scope: "row" }), ...cells);
   };
   [1, 2].forEach((k) => {
     explainable(widget, shared.cells[k], () => {
@@ -217,18 +205,17 @@ function nextCharacters(widget) {
       return sum(what, terms, undefined, { unit: "%", lit: [{ cells: barsOf(0, k) }] });
     });
   });
-  const caption = h("caption", {}, "The next character, of each 100");
+  const caption = h("caption", "The next character, of each 100");
   const table = h(
-    "table",
-    { class: "next-table" },
+    "table.next-table",
     caption,
-    h("thead", {}, h("tr", {}, ...heads)),
+    h("thead", h("tr", ...heads)),
     body,
-    h("tfoot", {}, shared),
+    h("tfoot", shared),
   );
   const reach = rove(table);
   return {
-    element: h("section", { class: "column", "data-output": "" }, table),
+    element: h("section.column", { "data-output": "" }, table),
     shows: "outputs",
     update(inputs, { which, given, next: { data: next }, next_logits: logits, overlaps }) {
       const before = given.data.at(-1);
@@ -260,13 +247,8 @@ function nextCharacters(widget) {
 
 /** The validation loss at every snapshot; who knows frequencies alone stays at a line. */
 function lossCurve(widget) {
-  const {
-    facts: {
-      steps,
-      curves: { loss },
-      losses,
-    },
-  } = widget.spec;
+  const { steps, losses } = widget.spec.facts;
+  const { loss } = widget.spec.facts.curves;
   const [low, high] = [Math.floor(2 * Math.min(...loss)) / 2, Math.ceil(2 * Math.max(...loss)) / 2];
   const whole = Array.from({ length: high - low + 1 }, (_, i) => Math.ceil(low) + i);
   const plot = plane({
@@ -282,14 +264,13 @@ function lossCurve(widget) {
   plot.rule("y", "level", losses.unigram, `frequencies alone: ${losses.unigram.toFixed(2)}`);
   plot.rule("y", "level", losses.bigram, `pairs alone: ${losses.bigram.toFixed(2)}`);
   loss.forEach((value, i) => plot.spot("spot small")(i, value));
-  const here = h("span", { class: "moment spot" }, h("b"));
+  const here = h("span.moment.spot", h("b"));
   plot.element.append(here);
-  const says = h("p", { class: "note says", role: "status" });
+  const says = h("p.note.says", { role: "status" });
   return {
     element: h(
-      "section",
-      { class: "column" },
-      h("span", { class: "label" }, "Validation loss, in nats for each character"),
+      "section.column",
+      h("span.label", "Validation loss, in nats for each character"),
       plot.element,
       says,
     ),
@@ -349,11 +330,10 @@ function abilities(widget) {
     });
     setAttribute(plot.paths.curve, "d", through([...shares.entries()]));
     const put = plot.spot("spot");
-    const value = h("b", { class: "value" });
+    const value = h("b.value");
     const element = h(
       "li",
-      {},
-      h("span", { class: "what" }, h("b", {}, label), h("span", { class: "about" }, about)),
+      h("span.what", h("b", label), h("span.about", about)),
       plot.element,
       value,
     );
@@ -361,10 +341,9 @@ function abilities(widget) {
   });
   return {
     element: h(
-      "section",
-      { class: "column" },
-      h("span", { class: "label" }, "What it can do by then"),
-      h("ol", { class: "abilities" }, ...rows.map(({ element }) => element)),
+      "section.column",
+      h("span.label", "What it can do by then"),
+      h("ol.abilities", ...rows.map(({ element }) => element)),
     ),
     shows: "inputs",
     update({ step }) {
@@ -396,7 +375,6 @@ timeSlider.style = `
   } .stops button:last-child { transform: translateX(calc(8px - 100%)); text-align: right; }
 .stops .chosen { color: var(--accent); font-weight: 650; }
 .play { min-width: 4.125rem; }
-.play[hidden] { display: none; }
 @media (max-width: 37.5rem) { .stops button { font-size: var(--size-small); letter-spacing: -.4px;
   } .stops button:nth-child(even):not(.chosen, :last-child),
   .stops button:nth-last-child(2):not(.chosen), .stops .chosen + button,
@@ -408,9 +386,8 @@ textarea.line { min-height: 3.875rem !important; }
 .drawn { display: flex; gap: 10px; align-items: center; }
 .luck { color: var(--soft); font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .page-of { margin: 0; padding: 10px 14px; min-height: 11.5em; border: 1px solid var(--line);
-  border-radius: 8px; white-space: pre-wrap;
-  overflow-wrap: anywhere; font: var(--size-text)/1.5 var(--mono);
-  background: color-mix(in oklab, var(--ground), var(--line) 14%); }
+  border-radius: 8px; white-space: pre-wrap; overflow-wrap: anywhere; font: var(--size-text)/1.5
+  var(--mono); background: color-mix(in oklab, var(--ground), var(--line) 14%); }
 @container widget (min-width: 53.75rem) {
   .page-of { min-height: 10em; padding-block: 6px; font-size: var(--size-note); }
 }
@@ -422,8 +399,7 @@ nextCharacters.style = `
 .next-table caption { white-space: normal; }
 .next-table th { max-width: none; }
 .next-table thead th { text-align: left; font-size: var(--size-small); line-height: 1.25;
-  white-space: normal;
-  vertical-align: bottom; padding: 2px 10px 4px 0; }
+  white-space: normal; vertical-align: bottom; padding: 2px 10px 4px 0; }
 .next-table tr > :first-child { width: 4.75rem; }
 .next-table tbody th { color: var(--text); font-weight: 600; font-size: var(--size-note);
   padding-right: 10px;
@@ -464,9 +440,8 @@ lossCurve.style = `${plane.style}
 `;
 abilities.style = `
 .abilities { list-style: none; margin: 4px 0 0; padding: 0; display: grid; gap: 12px; }
-.abilities li { display: grid;
-  grid-template-columns: minmax(0, 1.25fr) minmax(7.5rem, 1fr) 3.625rem;
-  gap: 4px 18px; align-items: center; }
+.abilities li { display: grid; grid-template-columns: minmax(0, 1.25fr) minmax(7.5rem, 1fr)
+  3.625rem; gap: 4px 18px; align-items: center; }
 .abilities .what b { font-weight: 600; font-size: var(--size-note); display: block; }
 .abilities .about { color: var(--soft); font-size: var(--size-small); line-height: 1.35;
   display: block; }

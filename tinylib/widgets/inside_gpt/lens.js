@@ -1,33 +1,15 @@
 import { topK } from "../../live/page/search.js";
 import { BOS } from "../../live/page/translator.js";
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-} from "../../live/ui/candidates.js";
+import { columnHeads, namedRow, resized, results, scroller } from "../../live/ui/boxes.js";
+import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { copyAsTorch } from "../../live/ui/copy.js";
+import { h, readOnce, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { journey } from "../../live/ui/journey.js";
-import {
-  columnHeads,
-  format,
-  h,
-  listed,
-  live,
-  namedRow,
-  readOnce,
-  resized,
-  results,
-  scroller,
-  setAttribute,
-  setHeat,
-  setText,
-  shaded,
-  times,
-  within,
-} from "../../live/ui/parts.js";
+import { shaded } from "../../live/ui/look.js";
+import { format, listed, percentOf, times, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
-import { beginnings, called } from "../../live/ui/texts.js";
+import { beginnings, called, likeliestTable } from "../../live/ui/texts.js";
 
 /** What torch does in a kernel, in compute() of lens.py. */
 export async function program(run, { story, at }) {
@@ -200,8 +182,7 @@ function partsCode(widget) {
  */
 function lensTable(widget) {
   const most = widget.spec.limits.at[1];
-  const table = h("table", {
-    class: "lens",
+  const table = h("table.lens", {
     role: "grid",
     tabindex: "0",
     "data-input": "at",
@@ -230,16 +211,14 @@ function lensTable(widget) {
   const box = scroller({ class: "lens-box" }, table);
   const copied = copyAsTorch(() => lensCode(widget), "the lens");
   const element = h(
-    "div",
-    { class: "column" },
+    "div.column",
     h(
-      "div",
-      { class: "headed" },
-      h("span", { class: "label" }, "The word that the model would predict if it ended there"),
+      "div.headed",
+      h("span.label", "The word that the model would predict if it ended there"),
       h(
-        "p",
-        { class: "scale", "aria-hidden": "true" },
-        ...[h("span", {}, "0 %"), h("span", { class: "ramp" }), h("span", {}, "100 %")],
+        "p.scale",
+        { "aria-hidden": "true" },
+        ...[h("span", "0 %"), h("span.ramp"), h("span", "100 %")],
       ),
       copied.element,
     ),
@@ -256,7 +235,7 @@ function lensTable(widget) {
     const at = within(column, [0, view.N - 1]);
     if (at !== view.at) {
       widget.edit("at", (next) => {
-        next.at = at === view.N - 1 ? most : at; // who looks at the last word goes on so
+        next.at = at === view.N - 1 ? most : at; // the choice stays with the last word
       });
     }
     widget.repaint("outputs");
@@ -267,7 +246,6 @@ function lensTable(widget) {
       columnHeads(null, ...times(N, () => [])),
       h(
         "tbody",
-        {},
         ...times(K, (k) => {
           const name = ["when", "brief"].map((kind, i) =>
             h("span", { class: kind }, [whenOf, rowName][i](k)),
@@ -345,10 +323,10 @@ function lensTable(widget) {
 
 /** The likeliest words of the chosen cell. */
 function cellOfLens(widget) {
-  const title = h("span", { class: "label" });
+  const title = h("span.label");
   const list = candidateList("the likeliest words there");
   const element = results("column", title, list);
-  const make = () => h("li", {}, candidateLine("div", {}, {}));
+  const make = () => h("li", candidateLine("div", {}, {}));
   return {
     element,
     shows: "outputs",
@@ -368,10 +346,10 @@ function cellOfLens(widget) {
 
 /** How the finally predicted word grows from block to block. */
 function growth(widget) {
-  const title = h("span", { class: "label" });
-  const list = h("ol", { class: "nexts stages-of", "aria-label": "its probability by block" });
+  const title = h("span.label");
+  const list = h("ol.nexts.stages-of", { "aria-label": "its probability by block" });
   const element = results("column", title, list);
-  const make = () => h("li", {}, candidateLine("div", {}, {}));
+  const make = () => h("li", candidateLine("div", {}, {}));
   return {
     element,
     shows: "outputs",
@@ -396,7 +374,7 @@ function growth(widget) {
 
 /** The story's own answer, and from which block on the model's choice stays the same. */
 function verdict(widget) {
-  const note = h("p", { class: "note verdict", "aria-live": "polite" });
+  const note = h("p.note.verdict", { "aria-live": "polite" });
   return {
     element: results("", note),
     shows: "outputs",
@@ -456,22 +434,21 @@ function partsOfLogit(widget) {
   const pickA = tokenChoice(widget, "a", "the token");
   const pickB = tokenChoice(widget, "b", "its rival");
   const copied = copyAsTorch(() => partsCode(widget), "the contributions");
-  const table = h("table", { class: "parts-of", "aria-label": "what each part adds" });
-  const total = h("span", { class: "total" });
-  const largest = h("span", { class: "largest" });
+  const table = h("table.parts-of", { "aria-label": "what each part adds" });
+  const total = h("span.total");
+  const largest = h("span.largest");
   const element = results(
     "column",
     h(
-      "div",
-      { class: "headed" },
-      h("span", { class: "label" }, "Added to logit"),
+      "div.headed",
+      h("span.label", "Added to logit"),
       pickA.element,
-      h("span", { class: "label" }, "−"),
+      h("span.label", "−"),
       pickB.element,
       copied.element,
     ),
     table,
-    h("p", { class: "note sums", "aria-live": "polite" }, total, " ", largest),
+    h("p.note.sums", { "aria-live": "polite" }, total, " ", largest),
   );
   let size = "";
   const bar = () => [h("span"), h("i")];
@@ -479,21 +456,19 @@ function partsOfLogit(widget) {
   widget.tables.set("parts", () => [cellsOfParts()]);
   function build({ L, H }) {
     const heads = [...times(H, (i) => `head ${i}`), "feed-for\u00adward"];
-    const partCell = (colspan = false) => h("td", { class: "part", colspan }, ...bar());
+    const partCell = (colspan = false) => h("td.part", { colspan }, ...bar());
     table.replaceChildren(
       columnHeads(null, ...heads),
       h(
         "tbody",
-        {},
         h(
           "tr",
-          {},
           h("th", { scope: "row" }, "embed\u00adding"), // in two, where it is narrow
           partCell(),
           h("td", { colspan: String(H) }),
         ),
         ...times(L, (l) =>
-          h("tr", {}, h("th", { scope: "row" }, `block ${l}`), ...times(H + 1, () => partCell())),
+          h("tr", h("th", { scope: "row" }, `block ${l}`), ...times(H + 1, () => partCell())),
         ),
       ),
     );
@@ -553,7 +528,7 @@ function partsOfLogit(widget) {
 function followed(widget) {
   const view = readBy(widget);
   const { code, width } = widget.spec.facts;
-  return { ...view, code, width, token: called(view.names[view.at]) };
+  return { ...view, widget, code, width, token: called(view.names[view.at]) };
 }
 
 const wordCell = (t) => ({ name: "words", row: 0, column: t });
@@ -568,33 +543,29 @@ function fly(widget, from, to) {
   return own.left >= left && own.right <= right ? [{ from, to }] : [];
 }
 
-const embedStep = (widget) => {
-  const { at, N, token, width, embedding, lengths, code } = followed(widget);
-  return {
-    says:
-      `We follow ${token}, token ${at + 1} of ${N}. Its row of the embedding table, a vector of ` +
-      `${width} numbers, begins the residual stream. The vector's length is ${format(lengths[0])}.`,
-    lit: [wordCell(at), lensCell(0, at)],
-    code: code.embed,
-    table: {
-      labels: [...times(NUMBERS, (i) => String(i + 1)), "length"],
-      rows: [{ name: "embedding", numbers: [...embedding.slice(0, NUMBERS), lengths[0]] }],
-    },
-    torch: pythonOf(
-      widget,
-      [],
-      [
-        "x = stream.embedding[0, at]",
-        `show("embedding", x[:${NUMBERS}])`,
-        'show("length", x.norm()[None])',
-      ],
-    ),
-  };
-};
+const embedStep = ({ widget, at, N, token, width, embedding, lengths, code }) => ({
+  says:
+    `We follow ${token}, token ${at + 1} of ${N}. Its row of the embedding table, a vector of ` +
+    `${width} numbers, begins the residual stream. The vector's length is ${format(lengths[0])}.`,
+  lit: [wordCell(at), lensCell(0, at)],
+  code: code.embed,
+  table: {
+    labels: [...times(NUMBERS, (i) => String(i + 1)), "length"],
+    rows: [{ name: "embedding", numbers: [...embedding.slice(0, NUMBERS), lengths[0]] }],
+  },
+  torch: pythonOf(
+    widget,
+    [],
+    [
+      "x = stream.embedding[0, at]",
+      `show("embedding", x[:${NUMBERS}])`,
+      'show("length", x.norm()[None])',
+    ],
+  ),
+});
 
-const headsStep = (l) => (widget) => {
-  const view = followed(widget);
-  const { at, H, names, token, lengths, code } = view;
+const headsStep = (l) => (view) => {
+  const { widget, at, H, names, token, lengths, code } = view;
   const found = times(H, (head) => {
     const row = view.attentionRow(l, head);
     const [most] = topK(row, 1);
@@ -635,9 +606,8 @@ const headsStep = (l) => (widget) => {
   };
 };
 
-const networkStep = (l) => (widget) => {
-  const view = followed(widget);
-  const { at, K, vocabulary, token, lengths, streams, code } = view;
+const networkStep = (l) => (view) => {
+  const { widget, at, K, vocabulary, token, lengths, streams, code } = view;
   const added = lengths[networkPart(view, l)];
   const [best, p] = [called(vocabulary[view.best(l + 1, at)]), view.likeliest(l + 1, at)];
   const next = l + 2 < K ? `If the model ended here, it would predict` : "The lens reads the last:";
@@ -670,37 +640,33 @@ const networkStep = (l) => (widget) => {
   };
 };
 
-const normStep = (widget) => {
-  const { at, K, streams, width, sigma, normed, token, code } = followed(widget);
-  return {
-    says:
-      `The last norm divides the stream at ${token} by σ, its length over √${width}, and takes ` +
-      `each entry times a learned number: ` +
-      `${format(streams[K - 1])} / √${width} = ${format(sigma)}.`,
-    lit: [lensCell(K - 1, at)],
-    code: code.norm,
-    table: {
-      labels: ["stream's length", "σ", ...times(NUMBERS, (i) => String(i + 1))],
-      rows: [{ name: "last norm", numbers: [streams[K - 1], sigma, ...normed.slice(0, NUMBERS)] }],
-    },
-    torch: pythonOf(
-      widget,
-      [],
-      [
-        "x = stream.after()[-1, 0, at]",
-        "norm = gpt.model.norm",
-        'show("length", x.norm()[None])',
-        'show("σ", (x.square().mean() + norm.eps).sqrt()[None])',
-        `show("last norm", norm(x).detach()[:${NUMBERS}])`,
-      ],
-    ),
-  };
-};
+const normStep = ({ widget, at, K, streams, width, sigma, normed, token, code }) => ({
+  says:
+    `The last norm divides the stream at ${token} by σ, its length over √${width}, and takes ` +
+    `each entry times a learned number: ` +
+    `${format(streams[K - 1])} / √${width} = ${format(sigma)}.`,
+  lit: [lensCell(K - 1, at)],
+  code: code.norm,
+  table: {
+    labels: ["stream's length", "σ", ...times(NUMBERS, (i) => String(i + 1))],
+    rows: [{ name: "last norm", numbers: [streams[K - 1], sigma, ...normed.slice(0, NUMBERS)] }],
+  },
+  torch: pythonOf(
+    widget,
+    [],
+    [
+      "x = stream.after()[-1, 0, at]",
+      "norm = gpt.model.norm",
+      'show("length", x.norm()[None])',
+      'show("σ", (x.square().mean() + norm.eps).sqrt()[None])',
+      `show("last norm", norm(x).detach()[:${NUMBERS}])`,
+    ],
+  ),
+});
 
 const FINAL = 5; // tokens whose logits are shown
 
-const logitsStep = (widget) => {
-  const { at, K, logits, vocabulary, token, code } = followed(widget);
+const logitsStep = ({ widget, at, K, logits, vocabulary, token, code }) => {
   const best = topK(logits, FINAL);
   return {
     says:
@@ -710,10 +676,7 @@ const logitsStep = (widget) => {
       "are its terms.",
     lit: [lensCell(K - 1, at)],
     code: code.output,
-    table: {
-      labels: best.map((id) => called(vocabulary[id])),
-      rows: [{ name: "logit", numbers: best.map((id) => logits[id]) }],
-    },
+    table: likeliestTable({ best, vocabulary }, { logit: logits }),
     torch: pythonOf(
       widget,
       [],
@@ -726,9 +689,8 @@ const logitsStep = (widget) => {
   };
 };
 
-const softmaxStep = (widget) => {
-  const view = followed(widget);
-  const { at, N, K, logits, vocabulary, names, code } = view;
+const softmaxStep = (view) => {
+  const { widget, at, N, K, logits, vocabulary, names, code } = view;
   const [best, row] = [topK(logits, FINAL), view.probabilities(K - 1, at)];
   const goesOn = at < N - 1 ? ` The text goes on with ${called(names[at + 1])}.` : "";
   return {
@@ -737,13 +699,7 @@ const softmaxStep = (widget) => {
       `${called(vocabulary[best[0]])} is expected with ${percentOf(row[best[0]])}.${goesOn}`,
     lit: [lensCell(K - 1, at)],
     code: code.softmax,
-    table: {
-      labels: best.map((id) => called(vocabulary[id])),
-      rows: [
-        { name: "logit", numbers: best.map((id) => logits[id]) },
-        { name: "probability", numbers: best.map((id) => row[id]) },
-      ],
-    },
+    table: likeliestTable({ best, vocabulary }, { logit: logits, probability: row }),
     torch: pythonOf(
       widget,
       [],
@@ -771,7 +727,7 @@ const nameOfIt = (widget) =>
 
 /** Follow the chosen word through all blocks. */
 const wordJourney = (widget) =>
-  journey(widget, { name: nameOfIt, steps: stepsOf(widget.spec.facts.layers) });
+  journey(widget, { name: nameOfIt, steps: stepsOf(widget.spec.facts.layers), follow: followed });
 
 wordJourney.style = journey.style;
 cellOfLens.style = candidateList.style;
@@ -820,10 +776,9 @@ partsOfLogit.style = `
 .parts-of tbody th { padding-right: 4px; }
 .parts-of :is(thead td, tbody th) { width: 4.5rem; }
 @media (max-width: 37.5rem) { .parts-of :is(thead td, tbody th) { width: 3.4375rem; } }
-.part { position: relative; height: 1.5rem; padding: 0 0 6px; text-align: center;
-  line-height: 1.0625rem;
-  font-size: var(--size-small); border-radius: 3px;
-  background: color-mix(in oklab, var(--ground), var(--line) 26%); }
+.part { position: relative; height: 1.5rem; padding: 0 0 6px; text-align: center; line-height:
+  1.0625rem; font-size: var(--size-small); border-radius: 3px; background: color-mix(in oklab,
+  var(--ground), var(--line) 26%); }
 .part i { position: absolute; inset: auto auto 2px 50%; height: 5px; min-width: 1px;
   background: var(--positive); }
 .part i.less { inset: auto 50% 2px auto; background: var(--negative); }

@@ -1,25 +1,14 @@
 import { idsOf, wordsOf } from "../../live/page/inputs.js";
 import { topK } from "../../live/page/search.js";
 import { BOS } from "../../live/page/translator.js";
-import { percentOf } from "../../live/ui/candidates.js";
+import { results, scroller } from "../../live/ui/boxes.js";
 import { action, choice, offers } from "../../live/ui/controls.js";
 import { copyAsTorch } from "../../live/ui/copy.js";
+import { h, readOnce, setAttribute, setHeat, setLength, setText } from "../../live/ui/dom.js";
 import { weightKey } from "../../live/ui/keys.js";
-import {
-  format,
-  h,
-  live,
-  readOnce,
-  results,
-  scroller,
-  setAttribute,
-  setHeat,
-  setLength,
-  setText,
-  shaded,
-  times,
-  within,
-} from "../../live/ui/parts.js";
+import { shaded } from "../../live/ui/look.js";
+import { format, percentOf, times, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, text } from "../../live/ui/sentences.js";
 import { autoContinue, called } from "../../live/ui/texts.js";
 
@@ -250,7 +239,7 @@ const rowName = (block) => (block === EMBEDDED ? "embedding" : `block ${block}`)
 
 /** Every block and every word: a cell chooses a site, and is tinted by what was recovered there. */
 function siteMap(widget) {
-  const [head, body] = [h("tr", {}, h("td")), h("tbody")];
+  const [head, body] = [h("tr", h("td")), h("tbody")];
   const pick = (change) => widget.edit(Symbol("site"), (next) => Object.assign(next, change));
   const positionOf = (cell, { words }) => {
     const at = [...cell.parentNode.children].indexOf(cell) - 1;
@@ -281,9 +270,8 @@ function siteMap(widget) {
     });
   };
   const table = h(
-    "table",
+    "table.sites",
     {
-      class: "sites",
       role: "grid",
       tabindex: "0",
       "data-input": "block position",
@@ -291,24 +279,19 @@ function siteMap(widget) {
       click,
       keydown,
     },
-    h("thead", {}, head),
+    h("thead", head),
     body,
   );
   const box = scroller({ class: "map" }, table);
   const key = weightKey("");
-  key.prepend(h("span", {}, "way:"));
+  key.prepend(h("span", "way:"));
   let shown = ""; // the cell that was brought into sight
-  const line = () => h("tr", {}, h("th", { scope: "row" }));
-  const heading = () => h("th", { scope: "col" }, h("span"), h("span", { class: "other" }));
+  const line = () => h("tr", h("th", { scope: "row" }));
+  const heading = () => h("th", { scope: "col" }, h("span"), h("span.other"));
   return {
     element: results(
       "column",
-      h(
-        "div",
-        { class: "above" },
-        h("span", { class: "label" }, "Where? Click a cell or a word, or use the arrow keys"),
-        key,
-      ),
+      h("div.above", h("span.label", "Where? Click a cell or a word, or use the arrow keys"), key),
       box,
     ),
     update(inputs) {
@@ -377,8 +360,8 @@ const inOneDigit = (moved) => (Math.abs(moved) < 0.05 ? "0" : moved.toFixed(1).r
 
 /** Buttons that try one site after the other, until all are known or the reader steps in. */
 function tries(widget) {
-  const counted = h("span", { class: "counted-tries", "aria-hidden": "true" });
-  const begun = h("p", { class: "begun", role: "status" });
+  const counted = h("span.counted-tries", { "aria-hidden": "true" });
+  const begun = h("p.begun", { role: "status" });
   const put = (field, { block, position }) =>
     widget.edit(field, (next) => Object.assign(next, { block, position }));
   const make = (label, sitesOf, things) => {
@@ -387,7 +370,6 @@ function tries(widget) {
     const go = h(
       "button",
       {
-        type: "button",
         "data-input": "block position",
         click() {
           const view = viewOf(widget);
@@ -463,11 +445,9 @@ function tries(widget) {
   for (const { halt } of every) ended.observe(halt, { attributeFilter: ["hidden"] });
   return {
     element: h(
-      "div",
-      { class: "column" },
+      "div.column",
       h(
-        "div",
-        { class: "tries" },
+        "div.tries",
         ...every.flatMap(({ go, halt }) => [go, halt]),
         counted,
         ...every.map(({ note }) => note),
@@ -516,14 +496,13 @@ function threeRuns(widget) {
   const line = () =>
     h(
       "tr",
-      {},
       h("th", { scope: "row" }),
       ...order.map((one) =>
         h(
           "td",
           { class: one === PATCHED_RUN ? "patched" : "" },
-          h("span", { class: "bar" }, h("i")),
-          h("span", { class: "share" }),
+          h("span.bar", h("i")),
+          h("span.share"),
         ),
       ),
     );
@@ -531,10 +510,9 @@ function threeRuns(widget) {
     h("th", { scope: "col", class: order[i] === PATCHED_RUN ? "patched" : "" }, name),
   );
   const table = h(
-    "table",
-    { class: "runs" },
-    h("caption", {}, "The next word, in each run"),
-    h("thead", {}, h("tr", {}, h("td"), ...heads)),
+    "table.runs",
+    h("caption", "The next word, in each run"),
+    h("thead", h("tr", h("td"), ...heads)),
     body,
   );
   return {
@@ -565,13 +543,13 @@ function threeRuns(widget) {
 /** How far the patch has moved the answer from the story's to the twin's, drawn and in words. */
 function recoveredBar(widget) {
   const number = h("b", { "data-output": "moved" });
-  const [from, to] = [h("span", { class: "end" }), h("span", { class: "end" })];
-  const [fill, dot] = [h("i", { class: "fill" }), h("i", { class: "dot" })];
-  const track = h("span", { class: "track", "aria-hidden": "true" }, fill, dot);
-  const drawn = h("div", { class: "way" }, from, track, to);
-  const difference = h("p", { class: "note sums" });
-  const says = h("p", { class: "note says", "aria-live": "polite" });
-  const title = h("span", { class: "label" }, "Way to the twin's answer: ", number);
+  const [from, to] = [h("span.end"), h("span.end")];
+  const [fill, dot] = [h("i.fill"), h("i.dot")];
+  const track = h("span.track", { "aria-hidden": "true" }, fill, dot);
+  const drawn = h("div.way", from, track, to);
+  const difference = h("p.note.sums");
+  const says = h("p.note.says", { "aria-live": "polite" });
+  const title = h("span.label", "Way to the twin's answer: ", number);
   return {
     element: results("column moved", title, drawn, difference, says),
     shows: "outputs",
@@ -644,7 +622,7 @@ function copyCode(widget) {
   const code = () => snippetOf(widget.spec, widget.inputs);
   const { element, button, follow } = copyAsTorch(code, "the numbers shown here");
   return {
-    element: h("div", { class: "column copied" }, element),
+    element: h("div.column.copied", element),
     update() {
       button.disabled = !viewOf(widget).isPair;
       follow();
@@ -674,10 +652,8 @@ siteMap.style = `
 .sites :is(thead th, tbody th).at { color: var(--accent); }
 .sites :is(thead th:not(.all), tbody th).at { font-weight: 650; }
 .sites tbody td { height: 1.4375rem; padding: 0; text-align: center; font-size: var(--size-small);
-  white-space: nowrap; border: 1px solid var(--ground);
-  ${shaded("weight")} }
-.sites tbody td:not(.tried) {
-  background: color-mix(in oklab, var(--ground), var(--line) 40%); }
+  white-space: nowrap; border: 1px solid var(--ground); ${shaded("weight")} }
+.sites tbody td:not(.tried) { background: color-mix(in oklab, var(--ground), var(--line) 40%); }
 .sites tbody td.below { ${shaded("negative")} }
 .sites tbody td.none { color: var(--soft); }
 .sites tbody td.all { border-left: 6px solid var(--ground); }
@@ -728,9 +704,8 @@ threeRuns.style = `
   padding-right: 8px; }
 .runs thead th { text-align: left; max-width: none; white-space: normal; vertical-align: bottom; }
 .runs td { padding: 1px 8px 1px 0; white-space: nowrap; }
-.runs .bar { display: inline-block; vertical-align: middle; width: calc(100% - 3.875rem);
-  height: .875rem;
-  border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--line) 34%); }
+.runs .bar { display: inline-block; vertical-align: middle; width: calc(100% - 3.875rem); height:
+  .875rem; border-radius: 3px; background: color-mix(in oklab, var(--ground), var(--line) 34%); }
 .runs .bar i { display: block; height: 100%; border-radius: 3px;
   background: color-mix(in oklab, var(--ground), var(--text) 42%); }
 .runs .patched .bar i { background: var(--probability); }
@@ -751,7 +726,6 @@ recoveredBar.style = `
 .moved { gap: 6px; }
 .way { display: flex; gap: 12px; align-items: center; font-size: var(--size-note);
   padding-right: 6px; }
-.way[hidden], .sums[hidden] { display: none; }
 .way .end { font-weight: 600; }
 .track { position: relative; flex: 1; height: 8px; border-radius: 4px;
   background: color-mix(in oklab, var(--ground), var(--line) 60%); }

@@ -1,15 +1,8 @@
 import { toggle } from "../../live/ui/controls.js";
+import { h, setAttribute, setLength, setText } from "../../live/ui/dom.js";
 import { knob, nearestOf } from "../../live/ui/knobs.js";
-import {
-  h,
-  live,
-  percent,
-  setAttribute,
-  setLength,
-  setText,
-  whole,
-  within,
-} from "../../live/ui/parts.js";
+import { percent, whole, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 
@@ -73,16 +66,15 @@ const counted = (
 
 /** The parameters: the formula, the formula with the numbers filled in, and what comes out. */
 function parameterCount(widget) {
-  const letters = h("p", { class: "letters" });
-  const filled = h("p", { class: "filled" });
-  const sum = h("p", { class: "sum" }, h("b", { class: "count" }), " parameters", h("span"));
-  const list = h("ol", { class: "matrices", "aria-label": "parameters of each matrix" });
-  const wrong = h("p", { class: "problem cut", role: "alert" });
+  const letters = h("p.letters");
+  const filled = h("p.filled");
+  const sum = h("p.sum", h("b.count"), " parameters", h("span"));
+  const list = h("ol.matrices", { "aria-label": "parameters of each matrix" });
+  const wrong = h("p.problem.cut", { role: "alert" });
   return {
     element: h(
-      "section",
-      { class: "block" },
-      h("h3", {}, "Parameters"),
+      "section.block",
+      h("h3", "Parameters"),
       wrong,
       h("div", { "data-output": "" }, letters, filled, sum, list),
     ),
@@ -116,14 +108,7 @@ function parameterCount(widget) {
       fillList(
         list,
         [..."qkvo"],
-        (i) =>
-          h(
-            "li",
-            {},
-            h("span", {}, h("i", {}, "W"), h("sub", {}, "qkvo"[i])),
-            h("span", { class: "soft" }),
-            h("b"),
-          ),
+        (i) => h("li", h("span", h("i", "W"), h("sub", "qkvo"[i])), h("span.soft"), h("b")),
         (li, _, i) => {
           const size = i < 3 ? [D, H * (i < 2 ? k : v)] : [H * v, D];
           setText(li.children[1], size.map(whole).join(" × "));
@@ -154,27 +139,23 @@ function operations() {
     h(
       "li",
       { class: name },
-      h("b", {}, name),
-      h("span", { class: "what" }, what),
-      h("span", { class: "count" }),
-      h("span", { class: "share" }),
-      h("span", { class: "bar" }, h("i")),
-      h("span", { class: "formula" }, `${formula} = `, h("span")),
+      h("b", name),
+      h("span.what", what),
+      h("span.count"),
+      h("span.share"),
+      h("span.bar", h("i")),
+      h("span.formula", `${formula} = `, h("span")),
     ),
   );
-  const total = h("b", { class: "count" });
+  const total = h("b.count");
   const about = h("span");
   return {
     element: h(
-      "section",
-      { class: "block", "data-output": "" },
-      h("h3", {}, "Floating-point operations"),
-      h(
-        "ol",
-        { class: "steps", "data-output": "shares", "aria-label": "operations of each step" },
-        ...rows,
-      ),
-      h("p", { class: "sum" }, total, " FLOPs", about),
+      "section.block",
+      { "data-output": "" },
+      h("h3", "Floating-point operations"),
+      h("ol.steps", { "data-output": "shares", "aria-label": "operations of each step" }, ...rows),
+      h("p.sum", total, " FLOPs", about),
     ),
     update(inputs, outputs) {
       if (!outputs.whole.data[0]) return; // greyed; a head of width 0 would have no shares
@@ -211,7 +192,7 @@ function shareChart(widget) {
   const [even, here] = [plot.rule("x", "even"), plot.rule("x", "here")];
   plot.spot("name low", "project and mix");
   plot.spot("name high", "compare and average");
-  const verdict = h("p", { class: "note verdict", role: "status" });
+  const verdict = h("p.note.verdict", { role: "status" });
   const slide = (event) =>
     widget.edit("T", (next) => {
       next.T = nearestOf(CHOICES, within(plot.at(event).x, [0, most]));
@@ -237,9 +218,9 @@ function shareChart(widget) {
   };
   return {
     element: h(
-      "section",
-      { class: "block", "data-output": "" },
-      h("h3", {}, "Shares of the operations, by the number of queries T (drag along it)"),
+      "section.block",
+      { "data-output": "" },
+      h("h3", "Shares of the operations, by the number of queries T (drag along it)"),
       plot.element,
       verdict,
     ),
@@ -250,9 +231,7 @@ function shareChart(widget) {
       const half = outputs.even.data[0];
       here(Math.log2(T), `T = ${whole(T)}`);
       even(half > 0 ? Math.log2(half) : -1, "half and half");
-      const {
-        data: [, compare, average],
-      } = outputs.shares;
+      const [, compare, average] = outputs.shares.data;
       const now =
         `At T = ${whole(T)} and S = ${whole(S)}, comparing and averaging make ` +
         `${percent(compare + average)} of the operations. `;
@@ -274,7 +253,7 @@ function shareChart(widget) {
 
 /** The table that the readable form holds and the fast one does not. */
 function memory() {
-  const line = h("p", { class: "note memory", "data-output": "" });
+  const line = h("p.note.memory", { "data-output": "" });
   return {
     element: line,
     update(inputs, outputs) {
@@ -294,17 +273,17 @@ function memory() {
 
 /** The four matrices and the table of one head's weights, all drawn to one scale. */
 function areas() {
-  const NAMES = [..."qkvo"].map((of) => [h("i", {}, "W"), h("sub", {}, of)]);
+  const NAMES = [..."qkvo"].map((of) => [h("i", "W"), h("sub", of)]);
   const boxes = [...NAMES, []].map((name, i) => {
     const kind = i < 4 ? "learned" : "weights";
-    return h("li", { class: kind }, h("span", { class: "drawn" }), h("span", {}, ...name));
+    return h("li", { class: kind }, h("span.drawn"), h("span", ...name));
   });
-  const list = h("ol", { class: "areas", "aria-label": "the matrices, to scale" }, ...boxes);
+  const list = h("ol.areas", { "aria-label": "the matrices, to scale" }, ...boxes);
   return {
     element: h(
-      "section",
-      { class: "block", "data-output": "" },
-      h("h3", {}, "To scale: the matrices, and the weights of a head"),
+      "section.block",
+      { "data-output": "" },
+      h("h3", "To scale: the matrices, and the weights of a head"),
       list,
     ),
     update(inputs, outputs) {
@@ -341,9 +320,8 @@ parameterCount.style = `
 .block .cut { position: static; margin: 0 0 6px; }
 `;
 operations.style = `
-.steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 8px;
-  font-size: var(--size-note);
-  font-variant-numeric: tabular-nums; }
+.steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 8px; font-size:
+  var(--size-note); font-variant-numeric: tabular-nums; }
 .steps li { display: grid; grid-template-columns: 4.125rem 1fr auto 3.875rem; gap: 0 10px;
   align-items: baseline; }
 .steps b { font-weight: 600; }

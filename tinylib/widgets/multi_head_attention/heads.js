@@ -1,27 +1,18 @@
 import { wordsOf } from "../../live/page/inputs.js";
 import { nested, places } from "../../live/page/lookup.js";
+import { topK } from "../../live/page/search.js";
+import { resized, results, scroller } from "../../live/ui/boxes.js";
+import { arcDrawing } from "../../live/ui/arcs.js";
 import { action, offers } from "../../live/ui/controls.js";
+import { h, setAttribute, setText } from "../../live/ui/dom.js";
 import { explainable, explainableNumber, rove } from "../../live/ui/explain.js";
-import { weightKey } from "../../live/ui/keys.js";
 import { journey } from "../../live/ui/journey.js";
+import { weightKey } from "../../live/ui/keys.js";
 import { numberBox } from "../../live/ui/knobs.js";
 import { letters } from "../../live/ui/look.js";
-import {
-  format,
-  h,
-  listed,
-  live,
-  percent,
-  resized,
-  results,
-  scroller,
-  setAttribute,
-  setText,
-  svgPart,
-  within,
-} from "../../live/ui/parts.js";
+import { format, listed, percent, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
-import { topK } from "../../live/page/search.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 
 /** What torch does in a kernel, in compute() of heads.py. */
@@ -59,9 +50,7 @@ function questionsOf(
   { digits, on },
   { scores, weights, logits, probabilities, whole, places: found },
 ) {
-  const {
-    shape: [, T, N],
-  } = probabilities;
+  const [, T, N] = probabilities.shape;
   return questions.map((name, q) => {
     const ofHead = ({ data }) => data.subarray(head[q] * T * T, (head[q] + 1) * T * T);
     const headWeights = ofHead(weights);
@@ -166,12 +155,10 @@ const dice = (widget) => ({
 
 /** A note where the sentence is unlike those of the training: too short, say, or unbalanced. */
 function trainingLimits(widget) {
-  const {
-    words: [shortest],
-    pairs: [fewest, most],
-    apart,
-  } = widget.spec.facts.trained;
-  const line = h("p", { class: "note beyond", role: "status" });
+  const { apart } = widget.spec.facts.trained;
+  const [shortest] = widget.spec.facts.trained.words;
+  const [fewest, most] = widget.spec.facts.trained.pairs;
+  const line = h("p.note.beyond", { role: "status" });
   return {
     element: line,
     shows: "inputs",
@@ -213,7 +200,6 @@ trainingLimits.style = `
 
 // ---------------------------------------------------------------- the stage
 
-const [TALL, RADIUS, LEAST, LABELLED] = [84, 8.5, 0.04, 0.25];
 const ROOMY = 24; // px: what a column gets more, where there is room
 /** The least width of a word's column: room for its letters and for its digit. */
 const wide = (word) =>
@@ -224,85 +210,6 @@ const wide = (word) =>
       14 + [...word].reduce((sum, letter) => sum + (letter.codePointAt(0) > 0x2e7f ? 16 : 8.4), 0),
     ),
   );
-
-/** From the chosen word to what each head attends to: the middle of every column is known. */
-function arcs(view, from, middles) {
-  const tops = new Map(); // how many heads attend most to a word
-  return view.questions.map(({ head, on, weights, answered }, q) => {
-    const T = middles.length;
-    const { most, asked } = answered[from];
-    const rank = tops.get(most) ?? 0;
-    tops.set(most, rank + 1);
-    const shift = 5 * (q - 1.5);
-    const drawn = [];
-    let label; // where its number stands
-    for (let s = 0; s < T; s += 1) {
-      const share = weights[from * T + s];
-      if (share < LEAST) continue;
-      const [x, to] = [middles[from] + shift, middles[s] + shift];
-      const reach = Math.abs(to - x);
-      const rise =
-        (s === from ? 20 : 16 + 36 * (1 - Math.exp(-reach / 150))) +
-        2 * RADIUS * (s === most ? rank : 0);
-      const [foot, top] = [TALL - 5, TALL - 5 - 1.3333 * rise];
-      const [left, right] = s === from ? [x - 26, x + 26] : [x, to];
-      drawn.push({
-        to,
-        foot,
-        share,
-        d:
-          `M${x},${foot} C${left.toFixed(1)},${top.toFixed(1)} ` +
-          `${right.toFixed(1)},${top.toFixed(1)} ${to},${foot}`,
-      });
-      if (s === most && share >= LABELLED) label = [(x + to) / 2, foot - rise];
-    }
-    return { head, drawn, label, kind: `arc h${head}${on ? "" : " off"}${asked ? "" : " idle"}` };
-  });
-}
-
-/**
- * The arcs above the words, each with a point where it lands and, if it is strong, its head's
- * number.
- */
-function arcDrawing() {
-  const [bows, badges] = [svgPart("g"), svgPart("g")];
-  const element = svgPart("svg", { height: String(TALL), role: "img" }, bows, badges);
-  const bow = () => svgPart("g");
-  const path = () => svgPart("g", {}, svgPart("path"), svgPart("circle", { r: "3" }));
-  const badge = () =>
-    svgPart("g", {}, svgPart("circle", { r: String(RADIUS) }), svgPart("text", { dy: "0.35em" }));
-  const draw = (view, chosen, middles) => {
-    const every = arcs(view, chosen, middles);
-    fillList(bows, every, bow, (g, { drawn, kind }) => {
-      setAttribute(g, "class", `paths ${kind}`);
-      fillList(g, drawn, path, (one, { d, to, foot, share }) => {
-        const [line, end] = one.children;
-        setAttribute(line, "d", d);
-        setAttribute(line, "stroke-width", (1 + 4 * share).toFixed(2));
-        setAttribute(end, "cx", String(to));
-        setAttribute(end, "cy", String(foot));
-        setAttribute(one, "opacity", (0.25 + 0.75 * share).toFixed(3));
-      });
-    });
-    fillList(badges, every, badge, (g, { head, label, kind }) => {
-      setAttribute(g, "class", `badge ${kind}`);
-      setAttribute(g, "visibility", label ? "visible" : "hidden");
-      if (label) setAttribute(g, "transform", `translate(${label.map((n) => n.toFixed(1))})`);
-      setText(g.lastChild, String(head));
-    });
-    const where = view.questions.map(({ head, answered, weights }) => {
-      const { most } = answered[chosen];
-      const share = format(weights[chosen * middles.length + most]);
-      return `head ${head} to ${view.words[most]}, ${share}`;
-    });
-    setAttribute(
-      element,
-      "aria-label",
-      `${view.words[chosen]} attends most, in ${where.join("; in ")}`,
-    );
-  };
-  return { element, draw };
-}
 
 /** A word, to be chosen, and its digit, to be changed. */
 function chip(widget, t) {
@@ -324,9 +231,8 @@ function chip(widget, t) {
     "th",
     { scope: "col" },
     h(
-      "div",
-      { class: "chip" },
-      h("label", {}, h("input", { type: "radio", name: "chosen", change: choose }), h("span")),
+      "div.chip",
+      h("label", h("input", { type: "radio", name: "chosen", change: choose }), h("span")),
       digit,
     ),
   );
@@ -350,16 +256,15 @@ function fillChip(th, widget, word, t, isChosen) {
 /** A question's row: the switch of its head, how many answers are correct, and all of them. */
 function headRow(widget, question, q) {
   const head = widget.spec.facts.head[q];
-  const power = h("input", {
+  const power = h("input.switch", {
     type: "checkbox",
-    class: "switch",
     "data-input": "on",
     change: () =>
       widget.edit(Symbol("switch"), (next) => {
         next.on[head] = Number(power.checked);
       }),
   });
-  const [score, bar] = [h("span", { class: "score" }), h("span", { class: "full" })];
+  const [score, bar] = [h("span.score"), h("span.full")];
   const row = h(
     "tr",
     { class: `lane h${head}` },
@@ -367,23 +272,21 @@ function headRow(widget, question, q) {
       "th",
       { scope: "row" },
       h(
-        "div",
-        { class: "about" },
+        "div.about",
         h(
           "label",
-          {},
           power,
-          h("span", { class: "badge" }, String(head)),
-          h("span", { class: "sr" }, ` head ${head}: `),
-          h("b", {}, question),
+          h("span.badge", String(head)),
+          h("span.spoken-only", ` head ${head}: `),
+          h("b", question),
         ),
-        h("span", { class: "bar" }, bar),
+        h("span.bar", bar),
         score,
       ),
     ),
   );
   const cell = (t) => {
-    const td = h("td", {}, h("span"), h("span", { class: "sr" }));
+    const td = h("td", h("span"), h("span.spoken-only"));
     td.rule = () => answerOf(widget, q, t);
     return td;
   };
@@ -440,27 +343,25 @@ function cellsOf(row, count, make) {
 function stage(widget) {
   const { element: arched, draw: drawArcs } = arcDrawing();
   const from = h("th", { scope: "row" });
-  const over = h("td", { class: "sky" }, arched);
+  const over = h("td.sky", arched);
   const chips = h(
     "tr",
-    {},
     h(
-      "th",
-      { scope: "row", class: "hint" },
-      h("span", { class: "wordy" }, "choose a "),
+      "th.hint",
+      { scope: "row" },
+      h("span.wordy", "choose a "),
       "word",
       h("br"),
-      h("span", { class: "wordy" }, "change a "),
+      h("span.wordy", "change a "),
       "digit",
     ),
   );
   const headRows = widget.spec.facts.questions.map((question, q) => headRow(widget, question, q));
   const columns = h("colgroup");
   const table = h(
-    "table",
-    { class: "lanes" },
+    "table.lanes",
     columns,
-    h("thead", {}, h("tr", {}, from, over), chips),
+    h("thead", h("tr", from, over), chips),
     h("tbody", { "data-output": "probabilities" }, ...headRows.map(({ row }) => row)),
   );
   const reach = rove(table);
@@ -504,14 +405,9 @@ function stage(widget) {
         right += width;
         return right - width / 2;
       });
-      fillList(
-        columns,
-        [0, ...widths],
-        () => h("col"),
-        (col, width, i) => {
-          if (i) setAttribute(col, "style", `width: ${width}px`);
-        },
-      );
+      fillList(columns, [0, ...widths], "col", (col, width, i) => {
+        if (i) setAttribute(col, "style", `width: ${width}px`);
+      });
       setAttribute(table, "style", `--words: ${right}px`);
       setAttribute(over, "colspan", String(T));
       setAttribute(arched, "width", String(right));
@@ -527,32 +423,19 @@ function stage(widget) {
   };
 }
 stage.style = `
-.sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
-  white-space: nowrap; }
 .stage { --side: 8.625rem; scroll-padding-left: var(--side); }
 .lanes { table-layout: fixed; width: calc(var(--side) + var(--words)); border-collapse: separate;
   border-spacing: 0; }
 .lanes col:first-child { width: var(--side); }
 .lanes tr > :first-child { position: sticky; left: 0; z-index: 2; background: var(--ground);
   text-align: left; white-space: normal; max-width: none; padding: 0 8px 0 0; overflow: hidden; }
-.lanes thead tr > :first-child { font-size: var(--size-note); line-height: 1.4;
-  vertical-align: middle;
-  padding: 0 10px 0 0; }
+.lanes thead tr > :first-child { font-size: var(--size-note); line-height: 1.4; vertical-align:
+  middle; padding: 0 10px 0 0; }
 .lanes thead tr > .hint { line-height: 1.75rem; white-space: nowrap; vertical-align: top;
   padding-top: 1px; }
 .sky { padding: 0; }
 .sky svg { display: block; overflow: visible; }
-.arc path { fill: none; stroke: var(--tone); stroke-linecap: round; }
-.arc circle { fill: var(--tone); }
-.arc.badge circle { fill: color-mix(in oklab, var(--ground), var(--tone) 24%); stroke: var(--tone);
-  stroke-width: 1.5; }
-.arc text { font-size: var(--size-small); font-weight: 650; text-anchor: middle; fill: var(--text);
-  }
-.arc.idle.paths { opacity: .4; }
-.arc.idle.badge { opacity: .6; }
-.arc.off path { stroke: var(--soft); stroke-dasharray: 3 5; }
-.arc.off circle { fill: var(--soft); }
-.arc.off.badge circle { fill: var(--ground); stroke: var(--soft); stroke-dasharray: 2 2; }
+${arcDrawing.style}
 .chip { border: 1px solid var(--line); border-radius: 8px; margin: 0 2px 6px;
   background: var(--ground); }
 .chosen .chip { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
@@ -566,22 +449,18 @@ stage.style = `
   opacity: 0; cursor: pointer; }
 .chip input[type=radio]:focus-visible + span { outline: 2px solid var(--accent);
   outline-offset: 1px; }
-.chip .digit { display: block; width: 100%; padding: 0; text-align: center; border: 0;
-  border-top: 1px dashed var(--line); border-radius: 0 0 7px 7px;
-  font: 650 var(--size-text) var(--mono);
-    background: color-mix(in oklab, var(--ground), var(--line) 26%); }
+.chip .digit { display: block; width: 100%; padding: 0; text-align: center; border: 0; border-top:
+  1px dashed var(--line); border-radius: 0 0 7px 7px; font: 650 var(--size-text) var(--mono);
+  background: color-mix(in oklab, var(--ground), var(--line) 26%); }
 .chip .digit:hover { border-color: var(--accent); }
 .lane > * { border-top: 1px solid var(--line); }
 .lanes .lane > th { padding: 4px 8px 4px 0; }
 .lane label { display: flex; gap: 7px; align-items: center; cursor: pointer; min-height: 1.625rem;
   color: var(--text); font-size: var(--size-note); }
 input.switch { appearance: none; position: relative; width: 2.375rem; height: 1.5rem; flex: none;
-  border: 1px solid var(--tone); border-radius: 12px; background: var(--tone);
-  cursor: pointer; }
-.switch::after { content: ""; position: absolute; top: 2px; left: 2px; width: 1.125rem;
-  height: 1.125rem;
-  border-radius: 50%; background: var(--ground);
-  transform: translateX(14px); }
+  border: 1px solid var(--tone); border-radius: 12px; background: var(--tone); cursor: pointer; }
+.switch::after { content: ""; position: absolute; top: 2px; left: 2px; width: 1.125rem; height:
+  1.125rem; border-radius: 50%; background: var(--ground); transform: translateX(14px); }
 .switch:not(:checked) { background: transparent; border-color: var(--soft); }
 .switch:not(:checked)::after { transform: none; background: var(--soft); }
 span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-height: 1rem;
@@ -596,14 +475,12 @@ span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-he
 .score { font-size: var(--size-small); color: var(--soft); text-wrap: balance; }
 .lost .score { color: var(--text); font-weight: 650; }
 .lane td { position: relative; text-align: center; padding: 0; }
-.lane td span:first-child { display: block; margin: 0 3px; line-height: 1.875rem;
-  border-radius: 6px;
-  font: 550 var(--size-text)/1.875rem var(--mono); }
+.lane td span:first-child { display: block; margin: 0 3px; line-height: 1.875rem; border-radius:
+  6px; font: 550 var(--size-text)/1.875rem var(--mono); }
 .lane .none span { color: var(--soft); }
 .lane .right span { background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
-.lane .wrong span { text-decoration: line-through 1.5px;
-  background: color-mix(in oklab, var(--ground), var(--error) 22%);
-  box-shadow: inset 0 0 0 1.5px var(--error); }
+.lane .wrong span { text-decoration: line-through 1.5px; background: color-mix(in oklab,
+  var(--ground), var(--error) 22%); box-shadow: inset 0 0 0 1.5px var(--error); }
 .lane td.chosen { background: color-mix(in oklab, transparent, var(--accent) 12%); }
 @media (prefers-reduced-motion: no-preference) {
   .full { transition: width .25s; }
@@ -628,7 +505,7 @@ span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-he
 
 /** What the switches do to this sentence, in words. */
 function effect(widget) {
-  const line = h("p", { class: "note effect", "data-output": "", role: "status" });
+  const line = h("p.note.effect", { "data-output": "", role: "status" });
   return {
     element: line,
     shows: "outputs",
@@ -743,24 +620,13 @@ function card(widget, question, q) {
   );
   let at = [0, 0]; // the row and the column of the weight that is shown
   const weight = explainableNumber(widget, () => weightOf(widget, q, ...at));
-  const name = h(
-    "p",
-    { class: "who" },
-    h("span", { class: "badge" }, String(head)),
-    h("span", {}, h("b", {}, question), heard),
-  );
+  const name = h("p.who", h("span.badge", String(head)), h("span", h("b", question), heard));
   const element = h(
     "div",
     { class: `card h${head}` },
     name,
     map,
-    h(
-      "div",
-      { class: "told" },
-      h("p", {}, target, weight),
-      h("div", { class: "says" }, digit, verdict),
-      holds,
-    ),
+    h("div.told", h("p", target, weight), h("div.says", digit, verdict), holds),
   );
   const fill = ({ words, questions }, t) => {
     const { on, weights: shares, answered } = questions[q];
@@ -796,29 +662,27 @@ function onHeldOut({ questions, head, looks: hits, accuracy, without }) {
   const line = (question, q) =>
     h(
       "p",
-      {},
       `Head ${head[q]}, ${question}: its largest weight falls on the place of the answer in ` +
         `${percent(hits[q])} of the cases. Of the answers ${percent(accuracy[q])} are correct ` +
         `with it, and ${percent(without[q])} without it.`,
     );
   return h(
-    "details",
-    { class: "known figures" },
-    h("summary", {}, "The four heads on sentences that they were not trained on"),
+    "details.known.figures",
+    h("summary", "The four heads on sentences that they were not trained on"),
     ...questions.map(line),
   );
 }
 
 /** The heads side by side. */
 function cards(widget) {
-  const heading = h("p", { class: "label" });
+  const heading = h("p.label");
   const heads = widget.spec.facts.questions.map((question, q) => card(widget, question, q));
   return {
     element: results(
       "column",
-      h("div", { class: "over" }, heading, onHeldOut(widget.spec.facts)),
-      h("div", { class: "cards" }, ...heads.map(({ element }) => element)),
-      h("div", { class: "legend" }, h("p", { class: "soft" }, LEGEND), weightKey("")),
+      h("div.over", heading, onHeldOut(widget.spec.facts)),
+      h("div.cards", ...heads.map(({ element }) => element)),
+      h("div.legend", h("p.soft", LEGEND), weightKey("")),
     ),
     shows: "outputs",
     update(inputs, outputs) {
@@ -833,8 +697,7 @@ function cards(widget) {
 
 cards.style = `${pixelMap.style}
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 12.8125rem), 1fr));
-  gap: 12px 14px;
-  margin-top: 4px; }
+  gap: 12px 14px; margin-top: 4px; }
 .card { display: grid; grid-template-columns: 6.25rem minmax(0, 1fr); gap: 4px 10px;
   align-content: start; min-width: 0; border-top: 3px solid var(--tone); padding-top: 5px;
   font-size: var(--size-note); line-height: 1.4; }
@@ -843,14 +706,11 @@ cards.style = `${pixelMap.style}
 .card .who { display: flex; gap: 7px; align-items: center; font-size: var(--size-note); }
 .card.off { border-top-style: dashed; border-color: var(--soft); }
 .card .says { display: flex; gap: 6px; align-items: center; margin: 4px 0 2px; white-space: nowrap;
-  font-size: var(--size-note);
-  font-variant-numeric: tabular-nums; }
-.said { width: 1.875rem; border-radius: 7px; text-align: center;
-  font: 650 var(--size-text)/1.875rem var(--mono);
-  background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
-.said.wrong { text-decoration: line-through 2px;
-  background: color-mix(in oklab, var(--ground), var(--error) 22%);
-  box-shadow: inset 0 0 0 1.5px var(--error); }
+  font-size: var(--size-note); font-variant-numeric: tabular-nums; }
+.said { width: 1.875rem; border-radius: 7px; text-align: center; font: 650 var(--size-text)/1.875rem
+  var(--mono); background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
+.said.wrong { text-decoration: line-through 2px; background: color-mix(in oklab, var(--ground),
+  var(--error) 22%); box-shadow: inset 0 0 0 1.5px var(--error); }
 .said.none { background: none; color: var(--soft); box-shadow: inset 0 0 0 1px var(--line); }
 .card .pixel-map { --gold: var(--text); --cursor: var(--accent); align-self: start;
   width: 100%; cursor: pointer; touch-action: manipulation; }
@@ -879,74 +739,64 @@ const ofWord = ({ questions, t }) =>
   questions.map((_, q) => ({ name: "answers", row: q, column: t }));
 
 /** What the h-th head does for the chosen word. */
-const headStep = (h) => (widget) => {
-  const seen = followed(widget);
-  const { words, digits, questions, heads, t, word, code } = seen;
-  const question = heads[h];
-  const { most, asked, place, predicted } = question.answered[t];
-  const T = words.length;
-  const row = [...question.weights.subarray(t * T, (t + 1) * T)];
-  const answer = { name: "answers", row: questions.indexOf(question), column: t };
-  const found =
-    `Head ${question.head} compares its slice of the query of ${word} with the keys of all ` +
-    `words, and gives ${quote(words[most])} (word ${most + 1}) its largest weight, ` +
-    `${format(row[most])}. `;
-  const then = !question.on
-    ? "But it is switched off: its output is replaced by zeros, so that nothing of it is heard."
-    : !asked
-      ? `There is no answer to “${question.name}”, but a row of weights has to sum to 1 all the ` +
-        "same."
-      : most === place
-        ? `This is the word that “${question.name}” asks about, and its value brings the digit ` +
-          `${digits[most]} along.`
-        : `“${question.name}” asks about ${quote(words[place])} (word ${place + 1}), so the ` +
-          `answer ${predicted} is made of something else.`;
-  return {
-    says: found + then,
-    lit: [wordCell(t), wordCell(most), ...(asked ? [answer] : [])],
-    moves:
-      question.on && asked && most === place
-        ? [{ from: { name: "digits", row: 0, column: most }, to: answer }]
-        : [],
-    code: question.on ? code.attend : code.off,
-    table: { labels: words, rows: [{ name: `head ${question.head}`, numbers: row }] },
+const headStep =
+  (h) =>
+  ({ words, digits, questions, heads, t, word, code }) => {
+    const question = heads[h];
+    const { most, asked, place, predicted } = question.answered[t];
+    const T = words.length;
+    const row = [...question.weights.subarray(t * T, (t + 1) * T)];
+    const answer = { name: "answers", row: questions.indexOf(question), column: t };
+    const found =
+      `Head ${question.head} compares its slice of the query of ${word} with the keys of all ` +
+      `words, and gives ${quote(words[most])} (word ${most + 1}) its largest weight, ` +
+      `${format(row[most])}. `;
+    const then = !question.on
+      ? "But it is switched off: its output is replaced by zeros, so that nothing of it is heard."
+      : !asked
+        ? `There is no answer to “${question.name}”, but a row of weights has to sum to 1 all ` +
+          "the same."
+        : most === place
+          ? `This is the word that “${question.name}” asks about, and its value brings the digit ` +
+            `${digits[most]} along.`
+          : `“${question.name}” asks about ${quote(words[place])} (word ${place + 1}), so the ` +
+            `answer ${predicted} is made of something else.`;
+    return {
+      says: found + then,
+      lit: [wordCell(t), wordCell(most), ...(asked ? [answer] : [])],
+      moves:
+        question.on && asked && most === place
+          ? [{ from: { name: "digits", row: 0, column: most }, to: answer }]
+          : [],
+      code: question.on ? code.attend : code.off,
+      table: { labels: words, rows: [{ name: `head ${question.head}`, numbers: row }] },
+    };
   };
-};
 
 const STEPS = [
-  (widget) => {
-    const { t, word, digits } = followed(widget);
-    return {
-      says:
-        `We follow ${word}, word ${t + 1}. Its vector holds what the word is, its digit ` +
-        `${digits[t]} and its place, and nothing of the other words yet.`,
-      lit: [wordCell(t)],
-      code: undefined,
-    };
-  },
-  (widget) => {
-    const { t, word, code, width, heads: all } = followed(widget);
-    return {
-      says:
-        `W_q, W_k and W_v make a query, a key and a value of the vector of ${word}, each with ` +
-        `${all.length} · ${width} = ${all.length * width} numbers, as of those of all other words.`,
-      lit: [wordCell(t)],
-      code: code.project,
-    };
-  },
-  (widget) => {
-    const { t, code, width, heads: all } = followed(widget);
-    return {
-      says:
-        `Queries, keys and values are split: head 0 gets the first ${width} numbers of each, ` +
-        `head 1 the next ${width}, and so on, up to head ${all.length - 1}.`,
-      lit: [wordCell(t)],
-      code: code.split,
-    };
-  },
+  ({ t, word, digits }) => ({
+    says:
+      `We follow ${word}, word ${t + 1}. Its vector holds what the word is, its digit ` +
+      `${digits[t]} and its place, and nothing of the other words yet.`,
+    lit: [wordCell(t)],
+    code: undefined,
+  }),
+  ({ t, word, code, width, heads: all }) => ({
+    says:
+      `W_q, W_k and W_v make a query, a key and a value of the vector of ${word}, each with ` +
+      `${all.length} · ${width} = ${all.length * width} numbers, as of those of all other words.`,
+    lit: [wordCell(t)],
+    code: code.project,
+  }),
+  ({ t, code, width, heads: all }) => ({
+    says:
+      `Queries, keys and values are split: head 0 gets the first ${width} numbers of each, ` +
+      `head 1 the next ${width}, and so on, up to head ${all.length - 1}.`,
+    lit: [wordCell(t)],
+    code: code.split,
+  }),
   ...[0, 1, 2, 3].map(headStep),
-  (widget) => {
-    const seen = followed(widget);
+  (seen) => {
     const { code, width, heads: all } = seen;
     return {
       says:
@@ -956,8 +806,7 @@ const STEPS = [
       code: code.merge,
     };
   },
-  (widget) => {
-    const seen = followed(widget);
+  (seen) => {
     const { word, questions, t, code } = seen;
     const asked = questions.filter(({ answered }) => answered[t].asked);
     const right = asked.filter(({ answered }) => answered[t].right);
@@ -985,7 +834,7 @@ export default live(
       ui.use(trainingLimits),
     ),
     ui.use(stage),
-    ui.boxed("follow", ui.use(effect), ui.use(journey, { name, steps: STEPS })),
+    ui.boxed("follow", ui.use(effect), ui.use(journey, { name, steps: STEPS, follow: followed })),
     ui.use(cards),
     ui.explanation(),
   ],

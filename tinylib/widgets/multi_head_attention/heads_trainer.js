@@ -1,17 +1,10 @@
 import { trains } from "../../live/page/trainer.js";
+import { results } from "../../live/ui/boxes.js";
+import { h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { weightKey } from "../../live/ui/keys.js";
-import {
-  h,
-  listed,
-  live,
-  percent,
-  results,
-  setAttribute,
-  setHeat,
-  setText,
-  shaded,
-  times,
-} from "../../live/ui/parts.js";
+import { shaded } from "../../live/ui/look.js";
+import { listed, percent, times } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { paint, pixelMap } from "../../live/ui/pixels.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 
@@ -49,10 +42,8 @@ function table(widget) {
   const head = h("tr");
   const heading = h(
     "thead",
-    {},
     h(
       "tr",
-      {},
       h("th", { scope: "col" }, `correct answers, goal ${100 * goal}\u00a0%`),
       h("th", { scope: "colgroup" }, "how often a head’s largest weight is on the place asked for"),
     ),
@@ -61,35 +52,33 @@ function table(widget) {
   const rows = questions.map((question) => {
     const measured = gauge(question, { goal });
     measured.element.dataset.output = "accuracy";
-    const row = h("tr", {}, h("th", { scope: "row" }, measured.element));
+    const row = h("tr", h("th", { scope: "row" }, measured.element));
     return { row, measured };
   });
-  const names = h("ol", { "aria-hidden": "true" }, ...words.map((word) => h("li", {}, word)));
+  const names = h("ol", { "aria-hidden": "true" }, ...words.map((word) => h("li", word)));
   const about = h(
-    "div",
-    { class: "about" },
+    "div.about",
     h(
       "div",
-      {},
-      h("b", {}, "Attention weights"),
-      h("p", {}, `in “${words.join(" ")}”.`),
-      h("p", {}, ...ABOUT),
+      h("b", "Attention weights"),
+      h("p", `in “${words.join(" ")}”.`),
+      h("p", ...ABOUT),
       weightKey(""),
     ),
     names,
   );
-  const drawn = h("tr", { class: "drawn" }, h("th", { scope: "row" }, about));
+  const drawn = h("tr.drawn", h("th", { scope: "row" }, about));
   let heads = []; // of each its name, its role, its map
   const build = (H) => {
-    heads = times(H, (i) => ({ role: h("span", { class: "role" }), map: pixelMap(), i }));
+    heads = times(H, (i) => ({ role: h("span.role"), map: pixelMap(), i }));
     head.replaceChildren(
       h("td"),
       ...heads.map(({ role, i }) =>
         h(
           "th",
           { scope: "col", class: `h${i}` },
-          h("span", { class: "badge" }, String(i)),
-          h("b", {}, `head ${i}`),
+          h("span.badge", String(i)),
+          h("b", `head ${i}`),
           role,
         ),
       ),
@@ -105,7 +94,7 @@ function table(widget) {
   return {
     element: results(
       "column",
-      h("table", { class: "roles" }, heading, h("tbody", {}, ...rows.map(({ row }) => row), drawn)),
+      h("table.roles", heading, h("tbody", ...rows.map(({ row }) => row), drawn)),
     ),
     shows: "outputs",
     update(_inputs, { accuracy, roles, weights }) {

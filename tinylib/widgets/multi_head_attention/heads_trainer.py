@@ -144,7 +144,7 @@ def attend(
 
 
 class HeadsLearned(NamedTuple):
-    """After so many steps: the loss of each batch, and what has been learned.
+    """After ``steps`` steps: the loss of each batch, and what has been learned.
 
     On held-out sentences: of each question how many answers are right, and how often each head's
     largest weight is on the place asked for. And what the heads attend to in one sentence.
@@ -163,7 +163,7 @@ def compute(
     form: Int[Tensor, ""],
     answers: Int[Tensor, ""],
 ) -> HeadsLearned:
-    """The heads train for so many steps, and are then examined."""
+    """The heads train for ``steps`` steps, and are then examined."""
     settings = {"seed": int(seed), "rate": float(rate), "form": int(form), "answers": int(answers)}
     run = HeadsTrainer.run(int(steps), **settings)
     parameters, see = run.state.parameters, HeadsTrainer.seen

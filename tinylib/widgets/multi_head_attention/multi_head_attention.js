@@ -1,7 +1,10 @@
+import { scroller } from "../../live/ui/boxes.js";
+import { h, setAttribute, setText } from "../../live/ui/dom.js";
 import { explainable } from "../../live/ui/explain.js";
 import { knob, numberBox } from "../../live/ui/knobs.js";
 import { fly } from "../../live/ui/motion.js";
-import { format, h, live, scroller, setAttribute, setText } from "../../live/ui/parts.js";
+import { format } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList } from "../../live/ui/sentences.js";
 
 const AXES = { B: "sentences B", T: "words T", H: "heads H", k: "head width k" };
@@ -48,7 +51,7 @@ function sizeSliders(widget) {
     }),
   );
   return {
-    element: h("div", { class: "knobs" }, ...knobs.map(({ element }) => element)),
+    element: h("div.knobs", ...knobs.map(({ element }) => element)),
     shows: "inputs",
     reset() {
       written.clear();
@@ -84,8 +87,8 @@ const indexIn = (shape, place) =>
 function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
   const step = h("b");
   const shape = h("span");
-  const address = h("span", { class: "address", "aria-hidden": "true" });
-  const bands = h("div", { class: "bands" });
+  const address = h("span.address", { "aria-hidden": "true" });
+  const bands = h("div.bands");
   const element = h(
     "div",
     {
@@ -94,8 +97,8 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
       "aria-label": name,
       ...(box ? {} : { "data-output": name }),
     },
-    h("p", { class: "stage-name" }, step),
-    h("p", { class: "stage-shape" }, shape),
+    h("p.stage-name", step),
+    h("p.stage-shape", shape),
     address,
     scroller({}, bands),
   );
@@ -120,19 +123,16 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
           { role: "grid", "aria-label": label },
           h(
             "thead",
-            {},
             h(
               "tr",
-              {},
-              name === "rows" ? h("td") : h("th", { class: "corner" }, lead(b)),
+              name === "rows" ? h("td") : h("th.corner", lead(b)),
               ...heads.map((i) =>
                 h("th", { class: `head h${i}`, scope: "colgroup", colspan: String(k) }, title(i)),
               ),
             ),
             h(
               "tr",
-              {},
-              h("th", { class: "corner" }, "word"),
+              h("th.corner", "word"),
               ...count(columns).map((j) =>
                 h("th", { scope: "col", class: j % k ? "" : "first" }, String(j)),
               ),
@@ -140,11 +140,9 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
           ),
           h(
             "tbody",
-            {},
             ...count(T).map((t) =>
               h(
                 "tr",
-                {},
                 h("th", { scope: "row" }),
                 ...count(columns).map((j) =>
                   h(
@@ -159,7 +157,7 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
         );
       }),
     );
-    const band = (content) => h("div", { class: "band" }, ...content);
+    const band = (content) => h("div.band", ...content);
     bands.replaceChildren(
       ...count(B).map((b) => {
         const own = tables.slice(b * across, (b + 1) * across);
@@ -271,11 +269,11 @@ function walk(widget, controls) {
   let chosen = [Infinity, 1, Infinity]; // b, t and column of the number that is lit
   const first = chosen;
   let filled; // the outputs that the stages show
-  const path = h("ol", { class: "path", "data-output": "", "aria-label": "where the number goes" });
-  const explanationBox = h("div", { class: "explained", role: "status" }, path);
-  const grid = h("div", { class: "walk" });
+  const path = h("ol.path", { "data-output": "", "aria-label": "where the number goes" });
+  const explanationBox = h("div.explained", { role: "status" }, path);
+  const grid = h("div.walk");
 
-  const hint = h("p", { class: "hint", role: "status" }, HINT);
+  const hint = h("p.hint", { role: "status" }, HINT);
 
   const box = (n) => {
     const where = () => {
@@ -299,7 +297,7 @@ function walk(widget, controls) {
 
   const leg = (label, from, to) => {
     const sign = h("span", { "aria-hidden": "true" }, "▶ ");
-    return h("button", { type: "button", click: () => travel(from, to) }, sign, label);
+    return h("button", { click: () => travel(from, to) }, sign, label);
   };
   /** The numbers travel from stage `from` to stage `to`, the last head first: it fans them out. */
   const travel = (from, to) => {
@@ -346,7 +344,7 @@ function walk(widget, controls) {
       explain,
     }),
   ];
-  const pair = (...two) => h("div", { class: "pair" }, ...two.map(({ element }) => element));
+  const pair = (...two) => h("div.pair", ...two.map(({ element }) => element));
   grid.append(pair(...stages.slice(0, 2)), pair(...stages.slice(2)));
   const shapes = ({ B, T, H, k }) => [
     [B, T, H * k],
@@ -375,7 +373,7 @@ function walk(widget, controls) {
     fillList(
       path,
       stages,
-      () => h("li", {}, h("b"), " ", h("span")),
+      () => h("li", h("b"), " ", h("span")),
       (li, { name }, i) => {
         setText(li.firstChild, `${i ? "→ " : ""}${name}[${index[i].join(", ")}]`);
         setText(li.lastChild, why[i]);
@@ -414,10 +412,9 @@ function walk(widget, controls) {
 
   return {
     element: h(
-      "div",
-      { class: "column" },
-      h("div", { class: "sides" }, controls.element, explanationBox),
-      h("div", { class: "steps" }, ...steps, hint),
+      "div.column",
+      h("div.sides", controls.element, explanationBox),
+      h("div.steps", ...steps, hint),
       grid,
     ),
     reset() {
@@ -474,7 +471,7 @@ function reasons(index, { T, H, k }, { x: numbers, untransposed }) {
 
 /** What leaving the transpose out does to all of them. */
 function warning() {
-  const line = h("p", { class: "note mixed", role: "status" });
+  const line = h("p.note.mixed", { role: "status" });
   return {
     element: line,
     shows: "inputs",
@@ -501,13 +498,11 @@ walk.style = `${fly.style}
 .sides { --left: .8fr; --right: 1fr; }
 .walk { position: relative; }
 .flying > span { background: color-mix(in oklab, var(--ground), var(--tone) 45%); }
-.steps { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center;
-  margin: 8px 0 12px; }
+.steps { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; margin: 8px 0 12px; }
 .walk, .pair { display: grid; gap: 20px 16px; align-items: start; min-width: 0;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least)), 1fr)); }
-.walk { --cell: 2.0625rem; --entry: 2.0625rem;
-  --widest: max(9.625rem, 5.125rem + var(--columns) * var(--entry));
-  --least: calc(2 * var(--widest) + 1rem); }
+.walk { --cell: 2.0625rem; --entry: 2.0625rem; --widest: max(9.625rem, 5.125rem + var(--columns) *
+  var(--entry)); --least: calc(2 * var(--widest) + 1rem); }
 .pair { --least: var(--widest); } /* so there are four in a row, two and two, or one by one */
 .stage { min-width: 0; }
 .stage-name, .stage-shape { margin: 0; font-size: var(--size-note); white-space: nowrap; }
@@ -521,31 +516,27 @@ walk.style = `${fly.style}
   }
 .stage thead th { text-align: center; padding: 0; }
 .stage thead .corner { text-align: right; padding-right: 5px; }
-.stage .head { font-weight: 600; color: var(--text);
-  background: color-mix(in oklab, var(--ground), var(--tone) 26%);
-  border: 1px solid var(--ground); border-radius: 4px; }
+.stage .head { font-weight: 600; color: var(--text); background: color-mix(in oklab, var(--ground),
+  var(--tone) 26%); border: 1px solid var(--ground); border-radius: 4px; }
 .stage tbody td { width: var(--cell); min-width: var(--cell); height: 1.75rem; padding: 0;
   text-align: center; font-size: var(--size-note); cursor: default; border: 1px solid var(--ground);
   background: color-mix(in oklab, var(--ground), var(--tone) 30%); }
 .stage tbody .first { border-left-width: 3px; }
 .stage td input { display: block; width: 100%; min-height: 1.625rem; padding: 0; text-align: center;
-  font-size: var(--size-note); border: 0; border-radius: 0;
-  font-variant-numeric: tabular-nums; }
+  font-size: var(--size-note); border: 0; border-radius: 0; font-variant-numeric: tabular-nums; }
 .stage td:focus, .stage td input:focus { outline: none; }
 .stage .lit { font-weight: 700; outline: 2.5px solid var(--text); outline-offset: -2.5px;
   background: color-mix(in oklab, var(--ground), var(--tone) 60%); }
 .stage .lit input { font-weight: 700; }
 .stage .lit:is(:focus, :focus-within) { outline-color: var(--accent); }
-.stage th.strange { font-weight: 700; color: var(--text);
-  background: color-mix(in oklab, var(--ground), var(--accent) 24%);
-  padding-left: 5px; border-radius: 4px 0 0 4px; }
+.stage th.strange { font-weight: 700; color: var(--text); background: color-mix(in oklab,
+  var(--ground), var(--accent) 24%); padding-left: 5px; border-radius: 4px 0 0 4px; }
 .path { list-style: none; margin: 0; padding: 0; min-height: 6.4em; font-size: var(--size-note);
   line-height: 1.6; font-variant-numeric: tabular-nums; }
 .path.long { min-height: 9.6em; }
 .path li { display: grid; grid-template-columns: 10.375rem 1fr; gap: 0 12px; }
-.path b, .address, .stage-name b {
-  font: 600 var(--size-small)/1.7 var(--mono);
-  white-space: nowrap; }
+.path b, .address, .stage-name b { font: 600 var(--size-small)/1.7 var(--mono); white-space: nowrap;
+  }
 .hint { flex: 1 1 16.25rem; margin: 0 0 0 8px; min-height: 2.9em; font-size: var(--size-note);
   color: var(--soft); }
 @media (pointer: coarse) { .walk { --entry: 2.5rem; } .x { --cell: 2.5rem; } }
@@ -557,9 +548,8 @@ walk.style = `${fly.style}
 }
 `;
 warning.style = `
-.mixed { max-width: none; padding: 6px 10px; border-left: 3px solid var(--error);
-  font-size: var(--size-note);
-  background: color-mix(in oklab, var(--ground), var(--error) 14%); }
+.mixed { max-width: none; padding: 6px 10px; border-left: 3px solid var(--error); font-size:
+  var(--size-note); background: color-mix(in oklab, var(--ground), var(--error) 14%); }
 .mixed:empty { display: none; }
 .mixed::before { content: "⚠ "; content: "⚠ " / ""; }
 `;

@@ -1,16 +1,8 @@
+import { h, setAttribute, setText, svgPart } from "../../live/ui/dom.js";
 import { explainable, explainableNumber, numbersIn, roveLines } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
-import {
-  format,
-  formatExact,
-  h,
-  live,
-  setAttribute,
-  setText,
-  svgPart,
-  times,
-  within,
-} from "../../live/ui/parts.js";
+import { format, formatExact, times, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { paint, pixelAt } from "../../live/ui/pixels.js";
 import { dotsAt, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
@@ -78,8 +70,8 @@ function tableMap(widget) {
   const [queryRow, keyRow, cell] = ["query", "key", "cell"].map((kind) =>
     h("span", { class: `mark ${kind}` }),
   );
-  const tags = [h("span", { class: "tag query" }), h("span", { class: "tag key" })];
-  const digits = h("div", { class: "digits", "aria-hidden": "true" });
+  const tags = [h("span.tag.query"), h("span.tag.key")];
+  const digits = h("div.digits", { "aria-hidden": "true" });
   const at = (event) => pixelAt(canvas, event);
   const keys = {
     ArrowUp: [-1, 0],
@@ -92,9 +84,8 @@ function tableMap(widget) {
     End: [0, 1e3],
   };
   const map = h(
-    "div",
+    "div.map",
     {
-      class: "map",
       role: "slider",
       tabindex: "0",
       "data-input": "query",
@@ -121,7 +112,7 @@ function tableMap(widget) {
   );
 
   const [name, wave, power, rest] = [h("b"), h("span"), h("sup"), h("span")];
-  const line = h("p", { class: "note formula", "data-output": "" }, name, wave, power, rest);
+  const line = h("p.note.formula", { "data-output": "" }, name, wave, power, rest);
   let shown;
   const read = (row, column) => {
     const { inputs } = widget;
@@ -153,16 +144,15 @@ function tableMap(widget) {
   };
   return {
     element: h(
-      "div",
-      { class: "column table-map" },
-      h("p", { class: "caption" }, h("b", {}, "P"), ": positions down, entries across"),
+      "div.column.table-map",
+      h("p.caption", h("b", "P"), ": positions down, entries across"),
       h(
-        "div",
-        { class: "framed", "data-output": "" },
-        h("div", { class: "gutter", "aria-hidden": "true" }, ...tags),
+        "div.framed",
+        { "data-output": "" },
+        h("div.gutter", { "aria-hidden": "true" }, ...tags),
         map,
       ),
-      h("p", { class: "axis", "aria-hidden": "true" }, ...ends),
+      h("p.axis", { "aria-hidden": "true" }, ...ends),
       line,
     ),
     shows: "outputs",
@@ -178,11 +168,8 @@ function tableMap(widget) {
       if (given !== painted) {
         // numbers are to be read
         paint(canvas, outputs.code.data, columns, { most: few ? 1.5 : 1 });
-        fillList(
-          digits,
-          few ? [...outputs.code.data] : [],
-          () => h("span"),
-          (span, value) => setText(span, format(value)),
+        fillList(digits, few ? [...outputs.code.data] : [], "span", (span, value) =>
+          setText(span, format(value)),
         );
         setAttribute(digits, "style", `grid-template-columns:repeat(${columns},1fr)`);
         painted = given;
@@ -240,26 +227,20 @@ function likenessPlot(widget) {
   plot.element.dataset.output = "likeness";
   const { line, dots, drop } = plot.paths;
   const marker = plot.spot("marker spot");
-  const legend = h("p", { class: "note soft" });
+  const legend = h("p.note.soft");
   const product = explainableNumber(widget, () => {
     const { inputs } = widget;
     return productOf(widget, rowOf(inputs, "query"), rowOf(inputs, "key"));
   });
   const [name, more] = [h("span"), h("span")];
-  const says = h("p", { class: "note says", "data-output": "", role: "status" });
+  const says = h("p.note.says", { "data-output": "", role: "status" });
   says.append(name, product, more);
   const number = (value) => value.toFixed(3).replace("-", "−");
   let drawn;
   return {
     element: h(
-      "div",
-      { class: "column likeness" },
-      h(
-        "p",
-        { class: "caption" },
-        h("b", {}, "P", h("sub", {}, "t"), " · P", h("sub", {}, "s")),
-        " by distance s − t",
-      ),
+      "div.column.likeness",
+      h("p.caption", h("b", "P", h("sub", "t"), " · P", h("sub", "s")), " by distance s − t"),
       plot.element,
       says,
       legend,
@@ -267,10 +248,8 @@ function likenessPlot(widget) {
     shows: "outputs",
     update(inputs, outputs) {
       if (late(inputs, outputs)) return;
-      const {
-        likeness: { data: products },
-        from_zero: { data: zero },
-      } = outputs;
+      const products = outputs.likeness.data;
+      const zero = outputs.from_zero.data;
       const [T, top] = [inputs.positions, inputs.hands];
       const [query, key] = [rowOf(inputs, "query"), rowOf(inputs, "key")];
       const least = zero.reduce((m, v) => Math.min(m, v), 0);
@@ -354,9 +333,9 @@ function angleOf(widget, j) {
 
 /** The row of the query as clock hands, and that of the key behind it. */
 function clocks(widget) {
-  const list = h("ol", { class: "clocks", "data-output": "period", "aria-label": "clock hands" });
+  const list = h("ol.clocks", { "data-output": "period", "aria-label": "clock hands" });
   const reach = roveLines(list);
-  const note = h("p", { class: "note", "data-output": "" });
+  const note = h("p.note", { "data-output": "" });
   const make = (j) => {
     const [svg, theta] = [dial("key", "query"), h("span", { role: "img" })];
     explainable(widget, theta, () => angleOf(widget, j));
@@ -371,15 +350,13 @@ function clocks(widget) {
   };
   return {
     element: h(
-      "div",
-      { class: "column" },
+      "div.column",
       h(
-        "p",
-        { class: "caption" },
-        h("b", {}, "Each pair (sin θ, cos θ) is a clock hand. "),
-        h("i", { class: "swatch query" }),
+        "p.caption",
+        h("b", "Each pair (sin θ, cos θ) is a clock hand. "),
+        h("i.swatch.query"),
         "query ",
-        h("i", { class: "swatch key" }),
+        h("i.swatch.key"),
         "key; θ is the query’s",
       ),
       list,
@@ -388,14 +365,10 @@ function clocks(widget) {
     shows: "outputs",
     update(inputs, outputs) {
       if (late(inputs, outputs)) return;
-      const {
-        code: {
-          data,
-          shape: [, D],
-        },
-        theta: { data: theta },
-        period: { data: turns },
-      } = outputs;
+      const { data } = outputs.code;
+      const [, D] = outputs.code.shape;
+      const theta = outputs.theta.data;
+      const turns = outputs.period.data;
       const [query, key] = [rowOf(inputs, "query"), rowOf(inputs, "key")];
       const { hand: chosen } = handOf(inputs, columnOf(widget));
       fillList(list, Array.from(turns), make, (li, _, j) => {
@@ -489,14 +462,13 @@ function pairsOf(widget, turned) {
 
 /** Each pair of q and k before and after it is turned, and what their product makes of it. */
 function turnedPairs(widget) {
-  const list = h("ol", {
-    class: "clocks turned",
+  const list = h("ol.clocks.turned", {
     "data-output": "",
     "aria-label": "pairs of q and k, turned",
   });
-  const says = h("p", { class: "note says", "data-output": "", role: "status" });
+  const says = h("p.note.says", { "data-output": "", role: "status" });
   const make = (i) =>
-    h("li", {}, dial("key before", "query before", "key", "query"), h("span", {}, `pair ${i + 1}`));
+    h("li", dial("key before", "query before", "key", "query"), h("span", `pair ${i + 1}`));
   widget.tables.set("pairs", () => [[...list.children].map((li) => li.firstChild)]);
   const numbers = {
     plain: explainableNumber(widget, () => pairsOf(widget, false)),
@@ -511,12 +483,7 @@ function turnedPairs(widget) {
   };
   let shownKey = "";
   return {
-    element: h(
-      "div",
-      { class: "column" },
-      h("p", { class: "caption" }, "faint: as they are; full: turned"),
-      list,
-    ),
+    element: h("div.column", h("p.caption", "faint: as they are; full: turned"), list),
     says: { element: says },
     shows: "outputs",
     update(inputs, outputs) {
@@ -560,12 +527,7 @@ function turnedPairs(widget) {
 }
 
 const headed = (text, ...parts) => ({
-  element: h(
-    "div",
-    { class: "headed" },
-    h("p", { class: "heading" }, text),
-    ...parts.map(({ element }) => element),
-  ),
+  element: h("div.headed", h("p.heading", text), ...parts.map(({ element }) => element)),
 });
 
 tableMap.style = `
@@ -606,9 +568,8 @@ tableMap.style = `
 @media (max-width: 37.5rem) {
   .digits span { font-size: .75em; letter-spacing: -.3px; }
 }
-.axis { display: flex; justify-content: space-between; margin: 0 0 0 64px;
-  font-size: var(--size-small);
-  color: var(--soft); }
+.axis { display: flex; justify-content: space-between; margin: 0 0 0 64px; font-size:
+  var(--size-small); color: var(--soft); }
 .formula { min-height: 1.7em; overflow-wrap: anywhere; }
 .formula b { font-weight: 600; }
 .formula sup { line-height: 0; font-size: var(--size-small); }
@@ -625,10 +586,9 @@ likenessPlot.style = `${plane.style}
 clocks.style = `
 .clocks { list-style: none; margin: 4px 0; padding: 0; display: grid;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 2.875rem), 1fr)); gap: 2px; }
-.clocks li { display: grid; justify-items: center; max-width: 3.75rem; padding: 3px 0 1px;
-  border: 1px solid transparent; border-radius: 6px;
-  font-size: var(--size-small); font-variant-numeric: tabular-nums; color: var(--soft);
-    cursor: pointer; }
+.clocks li { display: grid; justify-items: center; max-width: 3.75rem; padding: 3px 0 1px; border:
+  1px solid transparent; border-radius: 6px; font-size: var(--size-small); font-variant-numeric:
+  tabular-nums; color: var(--soft); cursor: pointer; }
 .clocks li.chosen { border-color: var(--accent); color: var(--text); }
 .clocks .asked { outline-offset: 1px; border-radius: 3px; }
 .clocks svg { width: 2.125rem; height: 2.125rem; display: block; }

@@ -1,7 +1,9 @@
 import { choice } from "../../live/ui/controls.js";
+import { h, setAttribute, setHeat, setText, svgPart } from "../../live/ui/dom.js";
 import { explainable, numbersIn, rove, wordAt } from "../../live/ui/explain.js";
 import { appear, travel } from "../../live/ui/motion.js";
-import { format, h, live, setAttribute, setHeat, setText, svgPart } from "../../live/ui/parts.js";
+import { format } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { drag } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 
@@ -44,7 +46,7 @@ function moveWord(widget, from, to) {
 
 /** The words in their new order, to be dragged or moved by keys and buttons. */
 function lineUp(widget) {
-  const list = h("div", { class: "line-up", role: "group", "aria-label": "the new order" });
+  const list = h("div.line-up", { role: "group", "aria-label": "the new order" });
   const keys = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -9, End: 9 };
   const chosen = () => standing(widget.inputs.place).indexOf(widget.query);
   const step = (from, by) => {
@@ -68,8 +70,7 @@ function lineUp(widget) {
     return passed ? to : from;
   };
   const make = (t) => {
-    const chip = h("div", {
-      class: "stands",
+    const chip = h("div.stands", {
       role: "slider",
       "data-input": "place",
       tabindex: "0",
@@ -99,7 +100,7 @@ function lineUp(widget) {
       travels = true;
       move();
     };
-    return h("button", { type: "button", "data-input": "place", click }, label);
+    return h("button", { "data-input": "place", click }, label);
   };
   const [left, right] = [
     [-1, "←"],
@@ -124,15 +125,10 @@ function lineUp(widget) {
   );
   return {
     element: h(
-      "div",
-      { class: "sentence" },
-      h(
-        "span",
-        { class: "gaze" },
-        "In another order (drag a word, or move it with the arrow keys):",
-      ),
+      "div.sentence",
+      h("span.gaze", "In another order (drag a word, or move it with the arrow keys):"),
       list,
-      h("div", { class: "foot" }, left, right, shuffle, reverse, back),
+      h("div.foot", left, right, shuffle, reverse, back),
     ),
     shows: "inputs",
     update({ words, place }) {
@@ -227,23 +223,22 @@ function changeOf(widget, t) {
 function comparison(widget) {
   const tableOf = (output) => {
     const body = h("tbody");
-    const parts = [h("caption", {}, output), body];
-    const element = h("table", { class: "heat signed vectors", "data-output": output }, ...parts);
+    const parts = [h("caption", output), body];
+    const element = h("table.heat.signed.vectors", { "data-output": output }, ...parts);
     const entries = (row) => [...row.cells].filter((cell) => cell.matches(".entry"));
     widget.tables.set(output, () => [...body.rows].map(entries));
     return { body, element, reach: rove(element) };
   };
   const [before, now] = [tableOf("before"), tableOf("now")];
   const svg = svgPart("svg", { class: "ways", preserveAspectRatio: "none", "aria-hidden": "true" });
-  const says = h("p", { class: "note verdict", "data-output": "largest", role: "status" });
-  const look = (row) =>
-    h("button", { type: "button", click: () => widget.look(Number(row.dataset.word)) });
+  const says = h("p.note.verdict", { "data-output": "largest", role: "status" });
+  const look = (row) => h("button", { click: () => widget.look(Number(row.dataset.word)) });
   const make = (side) => (t) => {
     const row = h("tr");
     const head = h("th", { scope: "row" }, look(row));
-    const cells = span(0, 4).map(() => h("td", {}, h("span")));
+    const cells = span(0, 4).map(() => h("td", h("span")));
     cells.forEach((cell, j) => explainable(widget, cell, () => entryOf(widget, side, t, j)));
-    const change = h("td", { class: "change", "data-output": "change" }, h("span"));
+    const change = h("td.change", { "data-output": "change" }, h("span"));
     explainable(widget, change, () => changeOf(widget, t));
     row.append(...(side === "now" ? [...cells, head, change] : [head, ...cells]));
     return row;
@@ -271,26 +266,20 @@ function comparison(widget) {
   let drawn = ""; // the order that the lines lead to
   return {
     element: h(
-      "div",
-      { class: "column compared" },
-      h("div", { class: "both scroll", "data-output": "" }, before.element, svg, now.element),
+      "div.column.compared",
+      h("div.both.scroll", { "data-output": "" }, before.element, svg, now.element),
       says,
       h(
-        "p",
-        { class: "note soft" },
+        "p.note.soft",
         "Each query is twice its word’s x; its key and its value are x itself. Each x gets a " +
           "fourth entry, 0, because codes of positions come in pairs.",
       ),
     ),
     update({ words, place, kind }, outputs) {
       const T = words.length;
-      const {
-        order: { data: order },
-        change: { data: change },
-        largest: {
-          data: [largest],
-        },
-      } = outputs;
+      const order = outputs.order.data;
+      const change = outputs.change.data;
+      const [largest] = outputs.largest.data;
       // on its way
       if (order.length !== T || standing(place).some((word, t) => word !== order[t])) return;
       const most = Math.max(1e-9, ...[...outputs.before.data, ...outputs.now.data].map(Math.abs));
@@ -352,12 +341,9 @@ function comparison(widget) {
 lineUp.style = `
 .sides { --left: .5fr; --right: 1fr; }
 .line-up { display: flex; flex-wrap: wrap; gap: 6px; }
-.stands { border: 1px solid var(--line); border-radius: 8px; padding: 3px 10px;
-  min-height: 1.875rem;
-  font-weight: 550; cursor: grab;
-  -webkit-user-select: none; user-select: none; touch-action: pan-y;
-  max-width: 60vw; overflow: hidden;
-    text-overflow: ellipsis; }
+.stands { border: 1px solid var(--line); border-radius: 8px; padding: 3px 10px; min-height:
+  1.875rem; font-weight: 550; cursor: grab; -webkit-user-select: none; user-select: none;
+  touch-action: pan-y; max-width: 60vw; overflow: hidden; text-overflow: ellipsis; }
 .stands:active { cursor: grabbing; }
 .stands.query { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
 .sentence > .foot { flex-basis: 100%; }
@@ -369,17 +355,15 @@ comparison.style = `
 .vectors.heat td span { height: 1.875rem; line-height: 1.875rem; }
 .vectors.heat th { padding: 0; height: 1.875rem; max-width: none; overflow: visible; }
 .vectors.heat td + th { text-align: left; }
-.vectors.heat th button { width: auto; padding: 0 6px; max-width: 5.25rem;
-  font-size: var(--size-note);
-  color: var(--text); vertical-align: middle; }
+.vectors.heat th button { width: auto; padding: 0 6px; max-width: 5.25rem; font-size:
+  var(--size-note); color: var(--text); vertical-align: middle; }
 .vectors.heat .query th button { color: var(--accent); font-weight: 650; }
 .vectors.heat .change { background: none; border: 0; box-shadow: none; color: var(--soft); }
 .vectors.heat .change span { width: auto; min-width: 2.875rem; padding: 0 4px; contain: none;
   text-align: left; }
 .vectors.heat .change.other { color: var(--text); }
-.ways { flex: 1 1 .625rem; min-width: .625rem; max-width: 7.5rem;
-  height: calc(var(--rows) * 1.9375rem);
-  margin: 0 2px; }
+.ways { flex: 1 1 .625rem; min-width: .625rem; max-width: 7.5rem; height: calc(var(--rows) *
+  1.9375rem); margin: 0 2px; }
 .ways path { fill: none; stroke: var(--soft); stroke-width: 1.8; vector-effect: non-scaling-stroke;
   opacity: .75; }
 .ways .other { stroke: var(--error); stroke-dasharray: 4 4; }
@@ -398,9 +382,8 @@ comparison.style = `
     padding: 0 0 13px 3px; }
   .vectors.heat td.change { position: relative; width: 0; }
   .vectors.heat td + th { width: var(--named, 2.8125rem); min-width: var(--named, 2.8125rem); }
-  .vectors.heat td.change span { position: absolute; right: 0; bottom: 1px;
-    width: var(--named, 2.8125rem); min-width: 0; height: .875rem; line-height: .875rem;
-    padding: 0 0 0 3px;
+  .vectors.heat td.change span { position: absolute; right: 0; bottom: 1px; width: var(--named,
+    2.8125rem); min-width: 0; height: .875rem; line-height: .875rem; padding: 0 0 0 3px;
     letter-spacing: -.2px; }
 }
 @media (max-width: 21.875rem) {

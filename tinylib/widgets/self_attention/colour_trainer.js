@@ -1,18 +1,10 @@
 import { trains } from "../../live/page/trainer.js";
 import { action } from "../../live/ui/controls.js";
+import { h, mathText, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { explainable, rove, sum, weighed } from "../../live/ui/explain.js";
 import { signedKey } from "../../live/ui/keys.js";
-import {
-  folded,
-  format,
-  h,
-  live,
-  mathText,
-  setAttribute,
-  setHeat,
-  setText,
-  times,
-} from "../../live/ui/parts.js";
+import { format, times } from "../../live/ui/numbers.js";
+import { folded, live } from "../../live/ui/parts.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 
 export const program = trains("self_attention/colour_trainer_task.js");
@@ -23,11 +15,7 @@ const CERTAIN = 9.95; // larger entries have no decimal
 
 // The colour of a word is a name, too, so that it need not be seen.
 const coloured = (kind = "") => {
-  const [name, letter, number] = [
-    h("span", { class: "name" }),
-    h("span", { class: "letter" }),
-    h("b"),
-  ];
+  const [name, letter, number] = [h("span.name"), h("span.letter"), h("b")];
   setAttribute(letter, "aria-hidden", "true");
   return {
     element: h("span", { class: `chip ${kind}` }, h("i"), name, letter, number),
@@ -124,54 +112,42 @@ function colouredSentence(widget) {
   const heads = times(8, () => coloured("over named"));
   const rows = times(8, (t) => {
     const chip = coloured();
-    const cells = times(8, () => h("td", {}, h("span")));
-    const wanted = h("td", { class: "says wanted" });
-    const says = h("td", { class: "says" }, h("b"), h("span"));
+    const cells = times(8, () => h("td", h("span")));
+    const wanted = h("td.says.wanted");
+    const says = h("td.says", h("b"), h("span"));
     cells.forEach((cell, s) => explainable(widget, cell, () => weight(widget, t, s)));
     return {
       chip,
       cells,
       says,
       wanted,
-      element: h("tr", {}, h("th", { scope: "row" }, chip.element), ...cells, says, wanted),
+      element: h("tr", h("th", { scope: "row" }, chip.element), ...cells, says, wanted),
     };
   });
   const table = h(
-    "table",
-    { class: "heat weight spoken", "data-output": "weights" },
-    h("caption", {}, "attention weights: each row is a word that attends"),
+    "table.heat.weight.spoken",
+    { "data-output": "weights" },
+    h("caption", "attention weights: each row is a word that attends"),
     h(
       "thead",
-      {},
       h(
         "tr",
-        {},
         h("td"),
         ...heads.map(({ element }) => h("th", { scope: "col" }, element)),
-        h("th", { scope: "col", class: "says" }, "says"),
-        h("th", { scope: "col", class: "says" }, "asked for"),
+        h("th.says", { scope: "col" }, "says"),
+        h("th.says", { scope: "col" }, "asked for"),
       ),
     ),
-    h("tbody", {}, ...rows.map(({ element }) => element)),
+    h("tbody", ...rows.map(({ element }) => element)),
   );
   widget.tables.set("weights", () => rows.map(({ cells }) => cells));
   rove(table)();
-  const key = h(
-    "p",
-    { class: "key" },
-    h("span", { class: "gold" }),
-    h("span", {}, "its partner, the other word of its colour"),
-  );
+  const key = h("p.key", h("span.gold"), h("span", "its partner, the other word of its colour"));
   const another = action(widget, "example", "Another sentence", (next) => {
     next.example = (next.example + 1) % (widget.spec.limits.example[1] + 1);
   });
   return {
-    element: h(
-      "div",
-      { class: "column reading" },
-      h("div", { class: "scroll" }, table),
-      h("div", { class: "bar" }, key, another),
-    ),
+    element: h("div.column.reading", h("div.scroll", table), h("div.bar", key, another)),
     shows: "outputs",
     update(_inputs, outputs) {
       const [colours, numbers, partners] = ["colours", "numbers", "partners"].map(
@@ -204,9 +180,8 @@ colouredSentence.style = `${CHIPS}
   vertical-align: middle; }
 .spoken td span { width: 2.5625rem; height: 1.4375rem; line-height: 1.4375rem; }
 .spoken td { position: relative; }
-.spoken .gold::after, .key .gold { content: ""; position: absolute; inset: -1px;
-  border: 3px double var(--text); border-radius: 3px; outline: 1px solid var(--ground);
-  pointer-events: none; }
+.spoken .gold::after, .key .gold { content: ""; position: absolute; inset: -1px; border: 3px double
+  var(--text); border-radius: 3px; outline: 1px solid var(--ground); pointer-events: none; }
 .key { margin: 2px 0 0; font-size: var(--size-note); color: var(--soft); display: flex; gap: 8px;
   align-items: center; }
 .key .gold { position: static; width: 1.125rem; height: 1rem; flex: none; }
@@ -257,23 +232,20 @@ function matrix(
   );
   const over = groups.map((text) => h("th", { scope: "colgroup", colspan: "4" }, text));
   const table = h(
-    "table",
-    { class: "heat signed learned", "data-output": name },
-    h("caption", {}, ...title),
+    "table.heat.signed.learned",
+    { "data-output": name },
+    h("caption", ...title),
     h(
       "thead",
-      {},
-      ...(over.length ? [h("tr", { class: "groups" }, h("td"), ...over)] : []),
+      ...(over.length ? [h("tr.groups", h("td"), ...over)] : []),
       h(
         "tr",
-        {},
-        h("td", { class: "asking" }, corner),
+        h("td.asking", corner),
         ...times(places(columns), (j) => h("th", { scope: "col" }, chipOf(columns, j, true))),
       ),
     ),
     h(
       "tbody",
-      {},
       ...cells.map((line, i) =>
         h(
           "tr",
@@ -288,7 +260,7 @@ function matrix(
   if (explain) rove(table)();
   const key = signedKey();
   return {
-    element: h("div", { class: "scroll" }, table, key.element),
+    element: h("div.scroll", table, key.element),
     shows: "outputs",
     update(_inputs, outputs) {
       const { data } = outputs[name];
@@ -341,11 +313,11 @@ function reached(widget) {
   const right = gauge("weight on partner", { goal: 1 / 7 });
   return {
     element: h(
-      "div",
-      { class: "column", "data-output": "" },
+      "div.column",
+      { "data-output": "" },
       accuracy.element,
       right.element,
-      h("p", { class: "note soft" }, `On ${tests} sentences that it never learns from. ${MARKS}`),
+      h("p.note.soft", `On ${tests} sentences that it never learns from. ${MARKS}`),
     ),
     shows: "outputs",
     update(_inputs, outputs) {
@@ -381,7 +353,7 @@ function loss(widget) {
 }
 loss.style = lossCurve.style;
 
-const productTitle = () => [...mathText("W_q W_k"), h("sup", {}, "T"), ": what scores are made of"];
+const productTitle = () => [...mathText("W_q W_k"), h("sup", "T"), ": what scores are made of"];
 
 export default live(
   "Train a head to find the other word of its colour",
@@ -397,7 +369,7 @@ export default live(
         ui.explanation("Point at a weight, or tap it, and its score is written out here."),
         ui.use(
           folded,
-          h("span", {}, ...mathText("W_q and W_k themselves")),
+          h("span", ...mathText("W_q and W_k themselves")),
           ui.boxed(
             "matrices",
             ui.use(matrix, "w_q", { title: mathText("W_q"), columns: "" }),

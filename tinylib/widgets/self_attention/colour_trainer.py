@@ -173,7 +173,7 @@ def measure(
 
 
 class ColoursLearned(NamedTuple):
-    """After so many steps: each batch's loss, a sentence and how it is read, and the matrices."""
+    """After ``steps`` steps: each batch's loss, a sentence and how it is read, and the matrices."""
 
     losses: Float[Tensor, " N"]
     accuracy: Float[Tensor, ""]
@@ -197,7 +197,7 @@ def compute(
     form: Int[Tensor, ""],
     example: Int[Tensor, ""],
 ) -> ColoursLearned:
-    """The task is learned for so many steps, and then a sentence is read."""
+    """The task is learned for ``steps`` steps, and then a sentence is read."""
     settings = {"seed": int(seed), "rate": float(rate), "form": int(form)}
     run = ColourTrainer.run(int(steps), **settings)
 

@@ -1,7 +1,8 @@
 import { choice } from "../../live/ui/controls.js";
-import { format, h, mathText, setAttribute, setText, times } from "../../live/ui/dom.js";
+import { h, mathText, setAttribute, setText } from "../../live/ui/dom.js";
 import { numbersIn, product, softmaxOf, wordAt } from "../../live/ui/explain.js";
 import { journey } from "../../live/ui/journey.js";
+import { format, times } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 
 const ROOT = { value: Math.sqrt(3), name: "√3" };
@@ -79,9 +80,7 @@ function crossing(widget, x, roles, switches) {
   const foldable =
     same(widget.inputs.words, widget.spec.facts.examples[0].inputs.words) && unchanged(widget);
   widget.unfolded = !foldable;
-  const unfold = h("button", {
-    type: "button",
-    class: "unfold",
+  const unfold = h("button.unfold", {
     click() {
       widget.unfolded = !widget.unfolded;
       widget.repaint();
@@ -90,8 +89,7 @@ function crossing(widget, x, roles, switches) {
   switches.element.append(unfold);
   const part = (name, { element }, ...more) => h("div", { class: name }, element, ...more);
   const element = h(
-    "div",
-    { class: "crossing" },
+    "div.crossing",
     part("given", x, sign("· W →")),
     ...roles.map(([tone, matrix, projected]) =>
       h("div", { class: `role of-${tone}` }, part("matrix-of", matrix), part("made", projected)),
@@ -131,9 +129,8 @@ crossing.style = `
 .switches .narrow:has(:disabled) { display: none; } /* until there is a number to slide */
 .frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched,
 .frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched + span { display: none; }
-.role { display: flex; flex-wrap: wrap; gap: 10px 14px; padding: 6px 10px;
-  border: 1.5px solid color-mix(in oklab, var(--ground), var(--tone) 60%);
-  border-radius: 8px; }
+.role { display: flex; flex-wrap: wrap; gap: 10px 14px; padding: 6px 10px; border: 1.5px solid
+  color-mix(in oklab, var(--ground), var(--tone) 60%); border-radius: 8px; }
 .role caption, .role caption * { color: var(--tone); }
 .role .matrix input { border-color: color-mix(in oklab, var(--ground), var(--tone) 35%); }
 .role .heat.signed td, .mixed .heat.signed td { color: var(--text);
@@ -170,8 +167,7 @@ crossing.style = `
 @container widget (min-width: 53.75rem) {
   .frame { gap: 14px; padding: 10px 16px; }
   .gaze { flex-basis: auto; margin-right: 6px; }
-  .crossing:not(.plain) { display: grid; grid-template-columns: 1fr repeat(3, auto);
-    gap: 0 12px; }
+  .crossing:not(.plain) { display: grid; grid-template-columns: 1fr repeat(3, auto); gap: 0 12px; }
   .crossing > .switches { grid-area: 1 / 1; }
   .crossing > .given { grid-area: 2 / 1; padding: 8px 0 14px; justify-self: end; display: flex;
     gap: 10px; align-items: flex-end; }
@@ -225,7 +221,7 @@ crossing.style = `
 
 /** What leads from one table to the next; not read out, as the tables say it themselves. */
 const sign = (...lines) =>
-  h("span", { class: "sign", "aria-hidden": "true" }, ...lines.map((line) => h("span", {}, line)));
+  h("span.sign", { "aria-hidden": "true" }, ...lines.map((line) => h("span", line)));
 
 /**
  * Scores, weights and context vectors from left to right, their rows in one line: the heads of the
@@ -233,16 +229,15 @@ const sign = (...lines) =>
  */
 function attentionSteps(widget, scores, weights, context) {
   const factor = sign("× V →");
-  const strut = h("span", { class: "long strut", "aria-hidden": "true" }, h("span"));
+  const strut = h("span.long.strut", { "aria-hidden": "true" }, h("span"));
   return {
     element: h(
-      "div",
-      { class: "lanes" },
+      "div.lanes",
       scores.element,
       sign("softmax", "→"),
       weights.element,
       factor,
-      h("div", { class: "mixed" }, context.element),
+      h("div.mixed", context.element),
     ),
     update({ words }) {
       setText(factor.firstChild, plain(widget) ? "× X →" : "× V →");
@@ -294,12 +289,12 @@ function examples(widget) {
       edits: "x",
     },
   );
-  const about = h("p", { class: "note about" });
+  const about = h("p.note.about");
   const first = list[find(widget.inputs)];
   if (first && same(first.inputs.words, widget.inputs.words))
     widget.query = widget.start = first.query;
   return {
-    element: h("div", { class: "examples" }, picks.element, about),
+    element: h("div.examples", picks.element, about),
     lexicon: () => ({ key: String(now), known: { x: list[now]?.known ?? {} } }),
     reset() {
       now = -1;

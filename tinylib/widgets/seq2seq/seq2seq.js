@@ -1,15 +1,12 @@
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-} from "../../live/ui/candidates.js";
-import { action, radio } from "../../live/ui/controls.js";
-import { explainableNumber, logs, roveLines } from "../../live/ui/explain.js";
-import { h, live, percent, setAttribute, setText, typeset } from "../../live/ui/parts.js";
 import { greedy, topK } from "../../live/page/search.js";
+import { BOS, decoder, encode, EOS, reading } from "../../live/page/translator.js";
+import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
+import { action, radio } from "../../live/ui/controls.js";
+import { h, setAttribute, setText, typeset } from "../../live/ui/dom.js";
+import { explainableNumber, logs, roveLines } from "../../live/ui/explain.js";
+import { percent, percentOf } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
-import { BOS, EOS, decoder, encode, reading } from "../../live/page/translator.js";
 
 /** What torch does in a kernel, in compute() of seq2seq.py. */
 export async function program(run, { source, forced }, spec) {
@@ -30,12 +27,11 @@ export async function program(run, { source, forced }, spec) {
 function steps(widget) {
   const names = widget.spec.vocabularies.target;
   const { glosses } = widget.spec.facts;
-  const list = h("ol", {
-    class: "steps",
+  const list = h("ol.steps", {
     "data-output": "probabilities",
     "aria-label": "the decoder's steps",
   });
-  const whole = h("p", { class: "note", "data-output": "" });
+  const whole = h("p.note", { "data-output": "" });
   const greedyButton = action(
     widget,
     "forced",
@@ -67,7 +63,7 @@ function steps(widget) {
     const choose = (event) => take(t, Number(event.target.dataset.id));
     const picked = radio(widget, `step ${t}`, i, { edits: "forced", choose });
     const output = i === 5 ? { "data-output": "taken_probability" } : {};
-    const first = [picked, h("span", { class: "gloss", lang: "en" })];
+    const first = [picked, h("span.gloss", { lang: "en" })];
     return candidateLine("label", { class: "next", ...output }, { on: true, lang: "fr", first });
   };
   /** Where log p stands from, after step t: what was taken at each step lights up. */
@@ -87,12 +83,10 @@ function steps(widget) {
   const card = (t) =>
     h(
       "li",
-      {},
-      h("p", { class: "fed" }, `${t + 1}. fed `, h("b")),
+      h("p.fed", `${t + 1}. fed `, h("b")),
       h("div", { role: "radiogroup" }, ...Array.from({ length: 6 }, (_, i) => option(t, i))),
       h(
-        "p",
-        { class: "fed" },
+        "p.fed",
         "log p so far ",
         explainableNumber(widget, explainLogProb(t), () => seen.so_far.data[t]),
       ),
@@ -100,15 +94,13 @@ function steps(widget) {
   const reach = roveLines(list);
   return {
     element: h(
-      "div",
-      { class: "column" },
+      "div.column",
       list,
       h(
-        "div",
-        { class: "foot" },
+        "div.foot",
         whole,
         greedyButton,
-        h("p", { class: "note legend" }, "(m) masculine, (f) feminine, (pl) plural"),
+        h("p.note.legend", "(m) masculine, (f) feminine, (pl) plural"),
       ),
     ),
     shows: "outputs", // with the inputs alone, a choice would jump back until its answer is there
@@ -177,7 +169,6 @@ steps.style = `${candidateList.style}
 .next .token { order: -1; grid-column: 1 / -1; }
 .next .gloss { font-size: var(--size-small); font-style: italic; font-weight: 400; min-width: 0;
   overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.next[hidden] { display: none; }
 .next:hover { border-color: var(--line); }
 .next input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
   cursor: pointer; z-index: 1; }

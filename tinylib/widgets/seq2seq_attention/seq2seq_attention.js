@@ -1,16 +1,14 @@
 import { alignment, misplaced, missing, surplus } from "../../live/page/dictionary.js";
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-} from "../../live/ui/candidates.js";
-import { chance, explainable, roveLines, weighed } from "../../live/ui/explain.js";
-import { format, h, listed, live, results, setText } from "../../live/ui/parts.js";
-import { LEAST, wordMap } from "../../live/ui/maps.js";
 import { greedy, topK } from "../../live/page/search.js";
-import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
 import { BOS, EOS } from "../../live/page/translator.js";
+import { results } from "../../live/ui/boxes.js";
+import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
+import { h, setText } from "../../live/ui/dom.js";
+import { chance, explainable, roveLines, weighed } from "../../live/ui/explain.js";
+import { LEAST, wordMap } from "../../live/ui/maps.js";
+import { format, listed, percentOf } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
+import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
 
 /** What torch does in a kernel, in compute() of seq2seq_attention.py. */
 export async function program(run, { source }, spec) {
@@ -49,9 +47,7 @@ function written(widget, inputs, outputs) {
 function writtenIn(widget, inputs, { tokens, weights, scores: before, gold }) {
   const names = widget.spec.vocabularies.target;
   const english = widget.words("S", inputs);
-  const {
-    shape: [T, S],
-  } = weights;
+  const [T, S] = weights.shape;
   const rows = Array.from({ length: T }, (_, t) => {
     const [shares, scores, from] = [weights, before, gold].map(({ data }) =>
       data.subarray(t * S, (t + 1) * S),
@@ -110,7 +106,7 @@ const phrase = (english, from) => quote(english.filter((_, s) => from[s]).join("
  * the grammar says.
  */
 function french(widget) {
-  const line = h("p", { class: "french", lang: "fr" });
+  const line = h("p.french", { lang: "fr" });
   const kinds = ["ending", "marked", "compared", "left", "verdict"];
   const [ending, marked, compared, left, verdict] = kinds.map((kind) =>
     h("p", { class: `note ${kind}` }),
@@ -118,7 +114,7 @@ function french(widget) {
   return {
     element: results(
       "column",
-      h("span", { class: "label" }, "French"),
+      h("span.label", "French"),
       line,
       ending,
       marked,
@@ -298,14 +294,14 @@ function wordsNext(widget) {
       return chance(what, now.logits, i, list.querySelectorAll(".bars"), names.length - 5);
     };
     explainable(widget, line, rule, () => now.values[i]);
-    return h("li", {}, line);
+    return h("li", line);
   };
   const reach = roveLines(list);
   return {
     element: results(
       "column chosen",
-      h("p", { class: "note looked" }, heading, looked),
-      h("p", { class: "label" }, "The five likeliest words here"),
+      h("p.note.looked", heading, looked),
+      h("p.label", "The five likeliest words here"),
       list,
     ),
     shows: "outputs",

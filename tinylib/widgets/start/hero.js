@@ -1,30 +1,14 @@
 import { uniform } from "../../live/page/chance.js";
 import { chosenAt, lastOf, memoryOf, nodeAfter, nodesOf } from "../../live/page/reading.js";
 import { topK } from "../../live/page/search.js";
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-} from "../../live/ui/candidates.js";
+import { resized, results } from "../../live/ui/boxes.js";
+import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { redraw } from "../../live/ui/controls.js";
-import {
-  h,
-  listed,
-  live,
-  readOnce,
-  resized,
-  results,
-  setAttribute,
-  setHeat,
-  setText,
-  svgPart,
-  times,
-  whole,
-} from "../../live/ui/parts.js";
+import { h, readOnce, setAttribute, setHeat, setText, svgPart } from "../../live/ui/dom.js";
+import { listed, percentOf, times, whole } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import {
-  TEXT_STYLE,
   autoContinue,
   beginnings,
   byArrows,
@@ -32,6 +16,7 @@ import {
   fillText,
   heats,
   tail,
+  TEXT_STYLE,
 } from "../../live/ui/texts.js";
 
 // ---------------------------------------------------------------- what is computed
@@ -42,9 +27,7 @@ const DRAWN = -1; // among the choices: a character that nobody has taken by han
 export async function program(run, values, spec, partly = (_make) => {}) {
   const { prompt, temperature, seed, choices } = values;
   const { facts, limits } = spec;
-  const {
-    V: [V],
-  } = limits;
+  const [V] = limits.V;
   const ALL = { k: V, p: 1 }; // nothing is cut off
   const [T, M] = [prompt.length, Math.min(choices.length, facts.max_len - prompt.length)];
   const [memory, numbers] = [memoryOf(spec), uniform(seed, M + 1)];
@@ -151,7 +134,7 @@ const [PAUSE, PACE] = [500, 75]; // ms: before the first character, and for each
 function player(widget) {
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   let playing = !calm;
-  const halt = h("button", { type: "button", class: "main", click: () => stop() }, "Pause");
+  const halt = h("button.main", { click: () => stop() }, "Pause");
   halt.hidden = !playing;
   const stop = () => {
     if (!playing) return;
@@ -199,9 +182,8 @@ const [CURVES, LEAST] = [4, 0.04]; // to the characters that the head attends to
 function stage(widget) {
   const play = player(widget);
   widget.play = play;
-  const before = h("span", { class: "given" });
-  const line = h("span", {
-    class: "own",
+  const before = h("span.given");
+  const line = h("span.own", {
     role: "listbox",
     tabindex: "0",
     "aria-label": "what it writes: choose a place by the arrow keys",
@@ -214,8 +196,8 @@ function stage(widget) {
     },
   });
   const curves = svgPart("svg", { class: "curves", "aria-hidden": "true" });
-  const paper = h("div", { class: "text paper", dir: "auto" }, before, line, curves);
-  const note = h("p", { class: "note looks" });
+  const paper = h("div.text.paper", { dir: "auto" }, before, line, curves);
+  const note = h("p.note.looks");
   const place = (n) => Object.assign(h("span", { role: "option", id: `place-${n}` }), { place: n });
   let begun = false;
 
@@ -287,7 +269,7 @@ const CANDIDATES = 6;
 
 /** The likeliest characters for the place that is looked at; a click on one writes it there. */
 function nexts(widget) {
-  const label = h("span", { class: "label" });
+  const label = h("span.label");
   const list = candidateList("the likeliest characters");
   const take = (token) =>
     widget.edit(Symbol("take"), (next) => {
@@ -295,11 +277,11 @@ function nexts(widget) {
     });
   const make = (i) => {
     const click = () => take(list.children[i].token);
-    const button = { type: "button", "data-input": "choices", click };
-    return h("li", {}, candidateLine("button", button, {}));
+    const button = { "data-input": "choices", click };
+    return h("li", candidateLine("button", button, {}));
   };
   return {
-    element: results("column nexts-of", label, list, h("p", { class: "note soft" }, CLICK)),
+    element: results("column nexts-of", label, list, h("p.note.soft", CLICK)),
     shows: "outputs",
     update() {
       const { shares, vocabulary, tokens, names, M, T } = viewOf(widget);
@@ -323,8 +305,8 @@ const CLICK = "Click a character to write it. Click a place in the text to go ba
 /** Writes on from the cursor until the room is full, the reader stops it, or steps in. */
 function writer(widget) {
   const go = h(
-    "button",
-    { type: "button", class: "main", "data-input": "choices" },
+    "button.main",
+    { "data-input": "choices" },
     h("span", { "aria-hidden": "true" }, "▶ "),
     "Keep writing",
   );
@@ -347,10 +329,7 @@ function writer(widget) {
     return true;
   });
   return {
-    element: results(
-      "column",
-      h("div", { class: "onward" }, widget.play.halt, go, written.halt, draw),
-    ),
+    element: results("column", h("div.onward", widget.play.halt, go, written.halt, draw)),
     note: written.note,
     reset: () => written.stop(),
     update: () => written.update(),
@@ -362,7 +341,7 @@ function about(widget) {
   const says =
     `It has read Shakespeare's plays, character by character, and nothing else. For a GPT it is ` +
     `small: it has ${whole(widget.spec.facts.parameters)} parameters.`;
-  return { element: h("p", { class: "note soft about" }, says), shows: "inputs", update() {} };
+  return { element: h("p.note.soft.about", says), shows: "inputs", update() {} };
 }
 
 stage.style = `${TEXT_STYLE}
@@ -372,9 +351,8 @@ stage.style = `${TEXT_STYLE}
 .paper:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .own { outline: none; }
 .given { color: var(--soft); }
-.paper .t { cursor: pointer; padding: 2px 0;
-  background: color-mix(in oklab, var(--ground), var(--hero-curve)
-    calc(var(--tl-heat, 0) * 45%)); }
+.paper .t { cursor: pointer; padding: 2px 0; background: color-mix(in oklab, var(--ground),
+  var(--hero-curve) calc(var(--tl-heat, 0) * 45%)); }
 .paper .given .t { cursor: text; }
 .paper .unseen { visibility: hidden; }
 .paper .taken { text-decoration: underline dashed 1.5px; text-underline-offset: 4px; }
@@ -403,7 +381,6 @@ nexts.style = `${candidateList.style}
 writer.style = `
 .onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; }
 .main { min-width: 7rem; font-weight: 600; border-color: var(--accent); min-height: 2.25rem; }
-.main[hidden] { display: none; }
 .told:empty { display: none; }
 .controls { align-items: center; }
 textarea.line.line { min-height: 2.375rem; max-height: 7.5rem; }

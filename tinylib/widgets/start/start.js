@@ -1,5 +1,5 @@
-import { times } from "../../live/ui/dom.js";
 import { numbersIn, product, wordAt } from "../../live/ui/explain.js";
+import { times } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 
 const averaged = product("weights", "x", {

@@ -6,19 +6,12 @@ import {
   split,
   toBytes,
 } from "../../live/page/byte_pairs.js";
+import { columnHeads } from "../../live/ui/boxes.js";
 import { offers } from "../../live/ui/controls.js";
+import { h, readOnce, setAttribute, setLength, setText } from "../../live/ui/dom.js";
 import { knob } from "../../live/ui/knobs.js";
-import {
-  columnHeads,
-  h,
-  live,
-  readOnce,
-  setAttribute,
-  setLength,
-  setText,
-  whole,
-  within,
-} from "../../live/ui/parts.js";
+import { whole, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, freeText } from "../../live/ui/sentences.js";
 
 // ---------------------------------------------------------------- what is computed
@@ -197,8 +190,7 @@ function stepper(widget) {
     else go(at() + 1, field);
     if (at() >= most()) stop();
   };
-  const press = (label, does) =>
-    h("button", { type: "button", "data-input": "merges", click: does }, label);
+  const press = (label, does) => h("button", { "data-input": "merges", click: does }, label);
   const play = press("Play", () => {
     if (timer) {
       stop();
@@ -234,7 +226,7 @@ function stepper(widget) {
     },
   });
   return {
-    element: h("div", { class: "stepper" }, slider.element, h("div", {}, back, next, play)),
+    element: h("div.stepper", slider.element, h("div", back, next, play)),
     reset: stop,
     update(inputs, outputs) {
       slider.update(inputs, outputs);
@@ -245,30 +237,25 @@ function stepper(widget) {
   };
 }
 
-const plus = () => h("span", { class: "sign" }, "+");
-const arrow = () => h("span", { class: "sign" }, "→");
+const plus = () => h("span.sign", "+");
+const arrow = () => h("span.sign", "→");
 const chip = () => h("span");
 
 /** The pair that merged last, and the commonest pairs now, of which the first merges next. */
 function ranking(widget) {
-  const last = h("p", { class: "note last" });
-  const rows = h("ol", { class: "ranking", "aria-label": "the most frequent pairs" });
-  const note = h("p", { class: "note why", role: "status" });
-  const heading = h(
-    "span",
-    { class: "label" },
-    "The most frequent pairs now; the first merges next",
-  );
+  const last = h("p.note.last");
+  const rows = h("ol.ranking", { "aria-label": "the most frequent pairs" });
+  const note = h("p.note.why", { role: "status" });
+  const heading = h("span.label", "The most frequent pairs now; the first merges next");
   const make = () =>
     h(
       "li",
-      {},
-      h("span", { class: "pair" }, chip(), plus(), chip(), arrow(), chip()),
-      h("span", { class: "bar", "aria-hidden": "true" }, h("i")),
+      h("span.pair", chip(), plus(), chip(), arrow(), chip()),
+      h("span.bar", { "aria-hidden": "true" }, h("i")),
       h("b", { "data-output": "best_counts" }),
     );
   return {
-    element: h("section", { class: "column", "data-output": "" }, last, heading, rows, note),
+    element: h("section.column", { "data-output": "" }, last, heading, rows, note),
     shows: "outputs",
     update() {
       const view = readBy(widget);
@@ -334,21 +321,14 @@ const [MOST_WORDS, MOST_CHIPS] = [24, 100]; // that are shown before the reader 
  */
 function firstOf(most, content, label, again) {
   let all = false;
-  const more = h("button", {
-    type: "button",
-    class: "more-of",
+  const more = h("button.more-of", {
     click: () => {
       all = true;
       again();
       box.focus();
     },
   });
-  const box = h(
-    "div",
-    { class: "box", tabindex: "0", role: "group", "aria-label": label },
-    content,
-    more,
-  );
+  const box = h("div.box", { tabindex: "0", role: "group", "aria-label": label }, content, more);
   return {
     box,
     fold() {
@@ -368,7 +348,7 @@ function words(widget) {
   const bytes = h("span");
   const size = h("b", { "data-output": "corpus_tokens" });
   const mean = h("span");
-  const list = h("ol", { class: "words-cut", "data-output": "word_ids" });
+  const list = h("ol.words-cut", { "data-output": "word_ids" });
   const { box, fold, shown } = firstOf(MOST_WORDS, list, "the corpus, cut into tokens", () =>
     update(),
   );
@@ -383,7 +363,7 @@ function words(widget) {
     setAttribute(size, "data-value", String(view.size));
     setText(mean, `: ${perToken(total, view.size)} bytes per token`);
     list.values = view.words.flatMap(({ ids }) => ids);
-    const make = () => h("li", {}, h("span", { class: "joined" }), h("small"));
+    const make = () => h("li", h("span.joined"), h("small"));
     const some = view.words.slice(0, shown(view.words.length));
     fillList(list, some, make, (li, { ids, count }) => {
       const [joined, often] = li.children;
@@ -393,10 +373,10 @@ function words(widget) {
   };
   return {
     element: h(
-      "section",
-      { class: "column", "data-output": "" },
-      h("span", { class: "label" }, "The corpus, each different word once"),
-      h("p", { class: "note" }, bytes, size, mean),
+      "section.column",
+      { "data-output": "" },
+      h("span.label", "The corpus, each different word once"),
+      h("p.note", bytes, size, mean),
       box,
     ),
     shows: "outputs",
@@ -439,16 +419,16 @@ function refill(box, keys, make) {
 
 /** The text's tokens as chips, each with its id. */
 function chips(widget) {
-  const list = h("ol", { class: "chips", "data-output": "ids" });
+  const list = h("ol.chips", { "data-output": "ids" });
   const { box, fold, shown } = firstOf(MOST_CHIPS, list, "the text's tokens and their ids", () =>
     update(),
   );
   const amounts = ["characters", "bytes", "tokens", "bytes per token"].map((name) => {
     const number = h("b");
-    return { number, element: h("span", {}, number, ` ${name}`) };
+    return { number, element: h("span", number, ` ${name}`) };
   });
-  const note = h("p", { class: "note remark", role: "status" });
-  const blank = h("li", {}, h("b"), h("span"));
+  const note = h("p.note.remark", { role: "status" });
+  const blank = h("li", h("b"), h("span"));
   const update = () => {
     const view = readBy(widget);
     const { ids, pieces, tokens, seen: names } = view;
@@ -480,11 +460,10 @@ function chips(widget) {
   };
   return {
     element: h(
-      "section",
-      { class: "column" },
-      h("span", { class: "label" }, "Its tokens, each above its id: a model reads the ids alone"),
+      "section.column",
+      h("span.label", "Its tokens, each above its id: a model reads the ids alone"),
       box,
-      h("p", { class: "amounts", "data-output": "" }, ...amounts.map(({ element }) => element)),
+      h("p.amounts", { "data-output": "" }, ...amounts.map(({ element }) => element)),
       h("div", { "data-output": "" }, note),
     ),
     shows: "outputs",
@@ -518,26 +497,25 @@ function remark({ ids, pieces, ranking: [next], seen: names }, broken) {
 function merged(widget) {
   const body = h("tbody");
   const box = h(
-    "div",
-    { class: "box merges", tabindex: "0", role: "group", "aria-label": "all merges so far" },
-    h("table", {}, columnHeads("id", "pair", "token", "count"), body),
+    "div.box.merges",
+    { tabindex: "0", role: "group", "aria-label": "all merges so far" },
+    h("table", columnHeads("id", "pair", "token", "count"), body),
   );
-  const none = h("p", { class: "note" }, "None yet: press “Next merge”.");
+  const none = h("p.note", "None yet: press “Next merge”.");
   const make = () =>
     h(
       "tr",
-      {},
       h("th", { scope: "row" }),
-      h("td", {}, chip(), plus(), chip()),
-      h("td", {}, chip()),
+      h("td", chip(), plus(), chip()),
+      h("td", chip()),
       h("td", { "data-output": "counts" }),
     );
   let shown = 0;
   return {
     element: h(
-      "section",
-      { class: "column", "data-output": "" },
-      h("span", { class: "label" }, "The merges so far, in the order in which they are applied"),
+      "section.column",
+      { "data-output": "" },
+      h("span.label", "The merges so far, in the order in which they are applied"),
       none,
       box,
     ),
@@ -573,7 +551,6 @@ stepper.style = `
 .stepper .knob { flex: 1 1 15rem; --label: 4.4em; --number: 3.25rem; }
 .stepper > div:last-child { display: flex; gap: 6px; }
 .play { min-width: 4.125rem; }
-.play[hidden] { display: none; }
 `;
 ranking.style = `
 .token { display: inline-block; padding: 0 4px; border: 1px solid var(--line); border-radius: 4px;
@@ -589,10 +566,8 @@ ranking.style = `
 .last .token:last-child { margin-right: 4px; }
 .ranking { list-style: none; margin: 0; padding: 0; display: grid; gap: 3px; min-height: 8.125rem;
   align-content: start; }
-.ranking[hidden] { display: none; }
 .ranking li { display: grid; grid-template-columns: minmax(0, 1.5fr) minmax(2.5rem, 1fr) 2.5rem;
-  gap: 10px; align-items: center; font-size: var(--size-note);
-  font-variant-numeric: tabular-nums; }
+  gap: 10px; align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .ranking li b { text-align: right; font-weight: 400; }
 .ranking li:first-child :is(b, .token) { font-weight: 700; }
 .ranking .bar { height: .75rem; }
@@ -610,7 +585,6 @@ words.style = `
 .box:has(.words-cut) { max-height: 7.375rem; }
 .box:has(.chips) { min-height: 3.75rem; max-height: 11.75rem; }
 .more-of { margin: 0 9px 8px; }
-.more-of[hidden] { display: none; }
 .words-cut { list-style: none; display: flex; flex-wrap: wrap; gap: 6px 12px; padding: 7px 9px;
   margin: 0; }
 .words-cut li { display: flex; gap: 4px; align-items: baseline; min-width: 0; max-width: 100%; }
@@ -635,7 +609,6 @@ chips.style = `
 `;
 merged.style = `
 .merges { max-height: 11.25rem; }
-.merges[hidden] { display: none; }
 .merges table { width: 100%; table-layout: fixed; }
 .merges th:first-child { width: 3.5rem; } .merges :is(th, td):last-child { width: 4rem; }
 .merges thead th { position: sticky; top: 0; background: var(--ground); text-align: left;

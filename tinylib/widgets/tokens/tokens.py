@@ -144,7 +144,7 @@ def training(corpus: bytes) -> tuple[list[Pair], list[int], list[Step]]:
 
 
 def compute(corpus: Int[Tensor, " C"], text: Int[Tensor, " N"], merges: Int[Tensor, ""]) -> Cut:
-    """The bytes of a corpus and of a text; so many merges, or as many as the corpus has."""
+    """The bytes of a corpus and of a text; ``merges`` merges, or as many as the corpus has."""
     raw = bytes(corpus.tolist())
     pairs, stood, steps = training(raw)
     R = min(int(merges), len(pairs))

@@ -6,25 +6,19 @@ import {
   surplus,
   wrongWords,
 } from "../../live/page/dictionary.js";
-import { radio } from "../../live/ui/controls.js";
-import { weighed } from "../../live/ui/explain.js";
-import { headMaps } from "../../live/ui/heads.js";
-import {
-  columnHeads,
-  h,
-  listed,
-  live,
-  results,
-  setAttribute,
-  setHeat,
-  setText,
-} from "../../live/ui/parts.js";
-import { wordMap } from "../../live/ui/maps.js";
-import { paint } from "../../live/ui/pixels.js";
 import { greedy, topK } from "../../live/page/search.js";
-import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
 import { BOS, EOS } from "../../live/page/translator.js";
 import { nothingWritten } from "../../live/page/writer.js";
+import { columnHeads, results } from "../../live/ui/boxes.js";
+import { radio } from "../../live/ui/controls.js";
+import { h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
+import { weighed } from "../../live/ui/explain.js";
+import { headMaps } from "../../live/ui/heads.js";
+import { wordMap } from "../../live/ui/maps.js";
+import { listed } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
+import { paint } from "../../live/ui/pixels.js";
+import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
 
 /** What torch does in a kernel, in compute() of ablation.py. */
 export async function program(run, { source, variant }, spec) {
@@ -43,13 +37,9 @@ export async function program(run, { source, variant }, spec) {
   const tokens = steps.map(({ token }) => token);
   const english = source.map((id) => spec.sentences.source[id]);
   const french = tokens.map((id) => spec.vocabularies.target[id]);
-  const {
-    limits: {
-      L: [L],
-      H: [H],
-    },
-    facts: { dictionary },
-  } = spec;
+  const [L] = spec.limits.L;
+  const [H] = spec.limits.H;
+  const { dictionary } = spec.facts;
   return {
     which: variant,
     read: source,
@@ -159,35 +149,32 @@ function modelTable(widget) {
   const { models, splits } = widget.spec.facts;
   const caption = h(
     "caption",
-    {},
     "Which model translates? And how many held-out sentences has it right, in %?",
   );
   const rows = models.map(({ name, exact, percent }, i) => {
     const button = radio(widget, "variant", i);
     const cells = exact.map((share, split) => {
-      const cell = h("td", {}, percent[split]);
+      const cell = h("td", percent[split]);
       setHeat(cell, share);
       return cell;
     });
-    const here = h("td", { class: "here" });
+    const here = h("td.here");
     const tr = h(
       "tr",
-      {},
-      h("th", { scope: "row" }, h("label", {}, button, h("span", {}, name))),
+      h("th", { scope: "row" }, h("label", button, h("span", name))),
       ...cells,
       here,
     );
     return { button, here, tr };
   });
   const table = h(
-    "table",
-    { class: "models" },
+    "table.models",
     caption,
     columnHeads(null, ...Object.values(splits), "this sentence"),
-    h("tbody", {}, ...rows.map(({ tr }) => tr)),
+    h("tbody", ...rows.map(({ tr }) => tr)),
   );
   return {
-    element: h("div", { class: "scroll" }, table),
+    element: h("div.scroll", table),
     update({ variant }, outputs) {
       const verdicts = remembered(widget, report(widget, outputs));
       rows.forEach(({ button, here, tr }, i) => {
@@ -221,7 +208,7 @@ function shortVerdict({ right, faults, lost, ended, truth, scored }) {
 
 /** How the chosen model is built, and that it was trained so. */
 function construction(widget) {
-  const line = h("p", { class: "note built" });
+  const line = h("p.note.built");
   return {
     element: line,
     shows: "inputs",
@@ -242,20 +229,15 @@ function construction(widget) {
 
 /** The French with its wrong words marked; what the grammar says; and the verdict in words. */
 function frenchOf(widget) {
-  const line = h("ol", { class: "french", lang: "fr", "aria-label": "French" });
-  const verdict = h("p", { class: "note verdict" });
-  const truthLine = h("ol", {
-    class: "french truth",
-    lang: "fr",
-    "aria-label": "what the grammar says",
-  });
+  const line = h("ol.french", { lang: "fr", "aria-label": "French" });
+  const verdict = h("p.note.verdict");
+  const truthLine = h("ol.french.truth", { lang: "fr", "aria-label": "what the grammar says" });
   const truthRow = h(
-    "div",
-    { class: "grammar" },
-    h("span", { class: "label", "aria-hidden": "true" }, "The grammar says"),
+    "div.grammar",
+    h("span.label", { "aria-hidden": "true" }, "The grammar says"),
     truthLine,
   );
-  const whose = h("span", { class: "label", "aria-hidden": "true" });
+  const whose = h("span.label", { "aria-hidden": "true" });
   const element = results("column said", whose, line, truthRow, verdict);
   return {
     element,
@@ -272,7 +254,7 @@ function frenchOf(widget) {
       fillList(
         line,
         ended ? predicted : [...predicted, { word: "…" }],
-        () => h("li"),
+        "li",
         (li, { word, wrong, share }) => {
           setText(li, word);
           setAttribute(li, "class", wrong ? "amiss" : "");
@@ -281,15 +263,10 @@ function frenchOf(widget) {
         },
       );
       truthRow.hidden = !truth || view.right;
-      fillList(
-        truthLine,
-        truth ?? [],
-        () => h("li"),
-        (li, word, i) => {
-          setText(li, word);
-          setAttribute(li, "class", kept.has(i) ? "" : "lost");
-        },
-      );
+      fillList(truthLine, truth ?? [], "li", (li, word, i) => {
+        setText(li, word);
+        setAttribute(li, "class", kept.has(i) ? "" : "lost");
+      });
       setText(verdict, judgementOf(widget, view));
     },
   };
@@ -336,9 +313,7 @@ function judgementOf(
     const text = parts.join(", and ");
     return `${text ? `${text}.` : ""}${end}`.trim();
   }
-  const {
-    facts: { dictionary },
-  } = widget.spec;
+  const { dictionary } = widget.spec.facts;
   const french = predicted.map(({ word }) => word);
   const left = missing(dictionary, english, french).gone.map((at) =>
     quoteOf(at.map((s) => english[s]).join(" ")),
@@ -401,10 +376,8 @@ function largeHead(widget, variant) {
  * All maps of the decoder's attention to the English, small; the one chosen is shown large.
  */
 function smallMaps(widget) {
-  const {
-    L: [L],
-    H: [H],
-  } = widget.spec.limits;
+  const [L] = widget.spec.limits.L;
+  const [H] = widget.spec.limits.H;
   return headMaps({
     label: "What each head attends to in the English",
     read({ variant }, outputs) {
@@ -448,7 +421,7 @@ smallMaps.style = `${headMaps.style}
 
 /** The map of one head: a row for each French word, its weights, and where it comes from. */
 function largeMap(widget) {
-  const note = h("p", { class: "note aimed" });
+  const note = h("p.note.aimed");
   let now; // the view, and which head is shown
   const map = wordMap({
     label: "the weights of one head",
@@ -514,9 +487,8 @@ modelTable.style = `
   vertical-align: bottom;
   white-space: normal; width: 5.25rem; max-width: none; padding: 0 8px 4px; }
 .models td { text-align: right; padding: 0 8px; white-space: nowrap; }
-.models tbody td:not(.here) {
-  background: color-mix(in oklab, var(--ground), var(--probability) calc(var(--tl-heat, 0) * 38%));
-  border: 1px solid var(--ground); }
+.models tbody td:not(.here) { background: color-mix(in oklab, var(--ground), var(--probability)
+  calc(var(--tl-heat, 0) * 38%)); border: 1px solid var(--ground); }
 .models tbody th { padding: 0; max-width: none; text-align: left; color: var(--text);
   font-size: var(--size-note); }
 .models label { display: flex; gap: 9px; align-items: center; min-height: 1.875rem;
@@ -552,7 +524,6 @@ frenchOf.style = `
   background: color-mix(in oklab, var(--ground), var(--error) 18%); border-radius: 4px; }
 .grammar { display: flex; flex-wrap: wrap; gap: 2px 10px; align-items: baseline; color: var(--soft);
   }
-.grammar[hidden] { display: none; }
 .grammar .label { font-weight: 400; }
 .french.truth { font-size: var(--size-text); font-weight: 400; }
 .truth .lost { color: var(--text); text-decoration: underline 1.5px; text-underline-offset: 4px; }

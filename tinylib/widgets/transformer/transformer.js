@@ -1,34 +1,21 @@
 import { idsOf, knows, wordsOf } from "../../live/page/inputs.js";
-import {
-  candidateLine,
-  candidateList,
-  fillCandidate,
-  percentOf,
-} from "../../live/ui/candidates.js";
+import { beam, greedy, topK } from "../../live/page/search.js";
+import { BOS, EOS } from "../../live/page/translator.js";
+import { spelt, tokenise } from "../../live/page/words.js";
+import { nothingWritten, writer } from "../../live/page/writer.js";
+import { columnHeads, results } from "../../live/ui/boxes.js";
+import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { action, choice } from "../../live/ui/controls.js";
+import { h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { chance, explainable, logs, perLength, rove, weighed } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
-import {
-  columnHeads,
-  format,
-  h,
-  live,
-  results,
-  setAttribute,
-  setHeat,
-  setText,
-  shaded,
-  whole,
-  within,
-} from "../../live/ui/parts.js";
+import { shaded } from "../../live/ui/look.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
+import { format, percentOf, whole, within } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { paint } from "../../live/ui/pixels.js";
-import { beam, greedy, topK } from "../../live/page/search.js";
 import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
-import { BOS, EOS } from "../../live/page/translator.js";
-import { nothingWritten, writer } from "../../live/page/writer.js";
-import { spelt, tokenise } from "../../live/page/words.js";
 
 /** What torch does in a kernel, in compute() of transformer.py. */
 export async function program(run, { source, start, width, alpha }, spec) {
@@ -215,7 +202,7 @@ function choose(widget, what) {
 
 /** The French as it is printed, and notes on it. */
 function french(widget) {
-  const line = h("p", { class: "french", lang: isOwn(widget) ? "" : "fr" });
+  const line = h("p.french", { lang: isOwn(widget) ? "" : "fr" });
   const [person, doubt, begun] = ["person", "doubt", "begun"].map((kind) =>
     h("p", { class: `note ${kind}` }),
   );
@@ -232,11 +219,11 @@ function french(widget) {
   return {
     element: results(
       "column written",
-      h("span", { class: "label" }, languages(widget)[1]),
+      h("span.label", languages(widget)[1]),
       line,
       person,
       doubt,
-      h("div", { class: "begun-row" }, begun, free),
+      h("div.begun-row", begun, free),
     ),
     shows: "outputs",
     update(inputs, outputs) {
@@ -285,7 +272,7 @@ french.style = `
 /** The sentences that beam search ends with, and how they compare with that of greedy search. */
 function rivals(widget) {
   const body = h("tbody");
-  const verdict = h("p", { class: "note" });
+  const verdict = h("p.note");
   let now = []; // of each sentence: { text, logProb, score, length, alpha, tokens }
   const line = (w) => {
     const [logProb, score] = [h("td"), h("td")];
@@ -299,16 +286,16 @@ function rivals(widget) {
       const what = `Score of ${quote(text)}, its log p divided by length to the power α:`;
       return perLength(what, log, length, alpha, [logProb]);
     });
-    return h("tr", {}, h("th", { scope: "row", lang: isOwn(widget) ? "" : "fr" }), logProb, score);
+    return h("tr", h("th", { scope: "row", lang: isOwn(widget) ? "" : "fr" }), logProb, score);
   };
   const element = h(
-    "details",
-    { class: "rivals", "data-output": "", open: true },
-    h("summary", {}, "What beam search ends with"),
+    "details.rivals",
+    { "data-output": "", open: true },
+    h("summary", "What beam search ends with"),
     h(
-      "div",
-      { class: "scroll", tabindex: "0", role: "group", "aria-label": "the sentences of the beam" },
-      h("table", {}, columnHeads("sentence, best first", "log p", "score"), body),
+      "div.scroll",
+      { tabindex: "0", role: "group", "aria-label": "the sentences of the beam" },
+      h("table", columnHeads("sentence, best first", "log p", "score"), body),
     ),
     verdict,
   );
@@ -318,16 +305,9 @@ function rivals(widget) {
     shows: "outputs",
     update(inputs, outputs) {
       if (!answer(widget, inputs, outputs)) return;
-      const {
-        beams: {
-          shape: [W, N],
-          data,
-        },
-        log_probs,
-        scores,
-        greedy: single,
-        greedy_log_prob,
-      } = outputs;
+      const { log_probs, scores, greedy: single, greedy_log_prob } = outputs;
+      const { data } = outputs.beams;
+      const [W, N] = outputs.beams.shape;
       const names = widget.spec.vocabularies.target;
       const text = (ids) =>
         written(
@@ -370,9 +350,8 @@ function rivals(widget) {
   };
 }
 rivals.style = `
-.rivals summary { cursor: pointer; font-size: var(--size-note); font-weight: 600;
-  min-height: 1.625rem;
-  width: max-content; max-width: 100%; }
+.rivals summary { cursor: pointer; font-size: var(--size-note); font-weight: 600; min-height:
+  1.625rem; width: max-content; max-width: 100%; }
 .rivals table { font-size: var(--size-note); min-width: min(100%, 27.5rem); }
 .rivals :is(td, th) { padding: 3px 0 3px 12px; text-align: right; vertical-align: top; }
 .rivals :is(td, th):first-child { padding-left: 0; text-align: left; }
@@ -392,14 +371,12 @@ const kindOf = ({ kind = "cross" }, side) =>
 
 /** Words to choose one of: by a click, or with the arrow keys. */
 function line(widget, side, lang, label) {
-  const list = h("div", { class: "chips", role: "radiogroup", "aria-label": label });
+  const list = h("div.chips", { role: "radiogroup", "aria-label": label });
   const chip = (i) =>
     h(
       "div",
-      {},
       h(
         "label",
-        {},
         h("input", {
           type: "radio",
           name: side,
@@ -435,13 +412,12 @@ function stage(widget) {
   ];
   for (const [name, { element }] of Object.entries({ english, french }))
     widget.tables.set(name, () => [[...element.children]]);
-  const caption = h("p", { class: "note caption", role: "status" });
-  const count = h("span", { class: "count" });
+  const caption = h("p.note.caption", { role: "status" });
+  const count = h("span.count");
   const step = (text, label, to) =>
     h(
       "button",
       {
-        type: "button",
         "aria-label": label,
         click: () =>
           choose(widget, {
@@ -461,13 +437,12 @@ function stage(widget) {
   return {
     element: results(
       "column stage",
-      h("span", { class: "label", "aria-hidden": "true" }, from),
+      h("span.label", { "aria-hidden": "true" }, from),
       english.element,
       h(
-        "div",
-        { class: "steps" },
-        h("span", { class: "label", "aria-hidden": "true" }, `${to}, word by word`),
-        h("span", { class: "buttons", role: "group", "aria-label": "word by word" }, ...steps),
+        "div.steps",
+        h("span.label", { "aria-hidden": "true" }, `${to}, word by word`),
+        h("span.buttons", { role: "group", "aria-label": "word by word" }, ...steps),
         count,
       ),
       french.element,
@@ -529,9 +504,8 @@ stage.style = `
 .chips .lit { outline: 2px solid var(--accent); outline-offset: 1px; }
 .stage { gap: 6px; }
 .chips { display: flex; flex-wrap: wrap; gap: 6px; }
-.chips > div { position: relative; border: 1px solid var(--line); border-radius: 8px;
-  min-width: 2.125rem; text-align: center;
-  ${shaded("weight")} }
+.chips > div { position: relative; border: 1px solid var(--line); border-radius: 8px; min-width:
+  2.125rem; text-align: center; ${shaded("weight")} }
 .chips > div:hover { border-color: var(--accent); }
 .chips .chosen { border-color: var(--accent); box-shadow: 0 0 0 1.5px var(--accent); }
 .chips .later { border-style: dashed; background: none; }
@@ -555,8 +529,8 @@ stage.style = `
 /** What else could have stood in the chosen place; one click, and it does. */
 function candidates(widget) {
   const names = widget.spec.vocabularies.target;
-  const heading = h("p", { class: "label" });
-  const own = h("p", { class: "note soft" });
+  const heading = h("p.label");
+  const own = h("p.note.soft");
   const list = candidateList("the five likeliest words here");
   let now;
   const take = (i) => {
@@ -569,14 +543,14 @@ function candidates(widget) {
   const lang = isOwn(widget) ? "" : "fr";
   const item = (i) => {
     const click = () => now.free(i) && take(i);
-    const attributes = { type: "button", "data-input": "start", click };
+    const attributes = { "data-input": "start", click };
     const button = candidateLine("button", attributes, { on: true, lang });
     const rule = () => {
       const what = `Probability of ${quote(named(now.likeliest[i], names))} here:`;
       return chance(what, now.logits, i, list.querySelectorAll(".bars"), names.length - 5);
     };
     explainable(widget, button, rule, () => now.shares[i]);
-    return h("li", {}, button);
+    return h("li", button);
   };
   return {
     element: results("column choices", heading, list, own),
@@ -633,9 +607,9 @@ function kinds(widget) {
       choose: (i) => choose(widget, { kind: names[i] }),
     },
   );
-  const about = h("p", { class: "note soft" });
+  const about = h("p.note.soft");
   return {
-    element: h("div", { class: "column", "data-output": "" }, tabs.element, about),
+    element: h("div.column", { "data-output": "" }, tabs.element, about),
     shows: "outputs",
     update(inputs, outputs) {
       const now = answer(widget, inputs, outputs);
@@ -648,10 +622,8 @@ function kinds(widget) {
 
 /** Every head of every block as a small map, to choose one. */
 function heads(widget) {
-  const {
-    L: [L],
-    H: [H],
-  } = widget.spec.limits;
+  const [L] = widget.spec.limits.L;
+  const [H] = widget.spec.limits.H;
   return {
     shows: "outputs",
     ...headMaps({
@@ -672,7 +644,7 @@ function heads(widget) {
             { ink: "weight" },
           );
         }
-        setAttribute(canvas, "aria-hidden", "true"); // the radio says what there is to be seen
+        setAttribute(canvas, "aria-hidden", "true"); // the radio button describes it
         markRow(row, rows.length, to.length);
         const [most] = topK(rows[row], 1);
         return `attends most to ${to[most]}, ${format(rows[row][most])}`;
@@ -736,11 +708,7 @@ function followed(widget) {
   const outputs = widget.readOutputs();
   const view = answer(widget, widget.inputs, outputs);
   if (!view) return undefined;
-  const {
-    cross: {
-      shape: [L],
-    },
-  } = outputs;
+  const [L] = outputs.cross.shape;
   const t = view.at.french;
   const fed = view.before[t] === "the start" ? "the start" : quote(view.before[t]);
   return { ...view, outputs, L, t, fed, code: widget.spec.facts.code };

@@ -8,19 +8,12 @@ import {
 } from "../../live/page/dictionary.js";
 import { gloss } from "../../live/page/gloss.js";
 import { trains } from "../../live/page/trainer.js";
+import { results } from "../../live/ui/boxes.js";
 import { toggle } from "../../live/ui/controls.js";
+import { AS_IS, h, readOnce, setAttribute, setText } from "../../live/ui/dom.js";
 import { wordMap } from "../../live/ui/maps.js";
-import {
-  AS_IS,
-  h,
-  listed,
-  live,
-  readOnce,
-  results,
-  setAttribute,
-  setText,
-  whole,
-} from "../../live/ui/parts.js";
+import { listed, whole } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
 import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
 
@@ -63,9 +56,9 @@ const viewOf = readOnce(({ spec }, { read, tokens, cross }) => {
 
 /** The French as it is now, with its English word for word; wrong words are marked. */
 function french(widget) {
-  const steps = h("span", { class: "label" });
-  const line = h("ol", { class: "french", lang: "fr", "aria-label": "French" });
-  const verdict = h("p", { class: "note", role: "status" });
+  const steps = h("span.label");
+  const line = h("ol.french", { lang: "fr", "aria-label": "French" });
+  const verdict = h("p.note", { role: "status" });
   return {
     element: results("column", steps, line, verdict),
     shows: "outputs",
@@ -123,7 +116,7 @@ function judgement({ words, truth, ended, unknown, gone }) {
   const heard = words.map(({ word }) => word);
   if (ended && heard.join(" ") === truth.join(" ")) return ["Correct, word for word."];
   const kept = new Set(common(heard, truth).values());
-  const right = truth.map((word, i) => (kept.has(i) ? word : h("span", { class: "lost" }, word)));
+  const right = truth.map((word, i) => (kept.has(i) ? word : h("span.lost", word)));
   return ["Correct is: ", h("span", { lang: "fr" }, ...right.flatMap((word) => [word, " "]))];
 }
 
@@ -174,12 +167,7 @@ function heldOutGauges({ spec }) {
   });
   const title = `${spec.facts.sizes.held} held-out sentences; the mark is at ${100 * GOAL}\u00a0%`;
   return {
-    element: h(
-      "div",
-      { class: "column" },
-      h("span", { class: "label" }, title),
-      ...gauges.map(({ element }) => element),
-    ),
+    element: h("div.column", h("span.label", title), ...gauges.map(({ element }) => element)),
     shows: "outputs",
     update(_inputs, outputs) {
       for (const { name, element, set } of gauges) {

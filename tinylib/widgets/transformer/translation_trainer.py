@@ -207,7 +207,7 @@ def judge(
 
 
 class Learned(NamedTuple):
-    """After so many steps: every batch's loss; and of the held-out sentences the loss, how many are
+    """After ``steps`` steps: each batch's loss; of the held-out sentences the loss, how many are
     translated exactly, BLEU, and how many words attend most to the word that they translate.
 
     ``tokens`` are the translation of the sentence ``read``, and ``cross`` its attention weights.
@@ -253,7 +253,7 @@ def compute(
     shuffled: Bool[Tensor, ""],
     source: Int[Tensor, " S"],
 ) -> Learned:
-    """So many steps are trained; then the held-out sentences are translated, and the reader's."""
+    """After ``steps`` steps of training the held-out sentences are translated, and the reader's."""
     settings = {"seed": int(seed), "rate": float(rate), "form": int(form)}
     run = TranslationTrainer.run(int(steps), **settings, shuffled=bool(shuffled))
     of, pairs = (int(form), run.state.parameters), unseen()

@@ -1,4 +1,6 @@
-import { format, h, live, setAttribute, setText } from "../../live/ui/parts.js";
+import { h, setAttribute, setText } from "../../live/ui/dom.js";
+import { format } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
 import { plane, through } from "../../live/ui/plot.js";
 
 const NORMS = [
@@ -22,12 +24,11 @@ function likeness(widget) {
   });
   svg.dataset.output = "alike";
   const [here, dot] = [rule("x", "now"), spot("spot")];
-  const says = h("p", { class: "note says", role: "status" });
+  const says = h("p.note.says", { role: "status" });
   return {
     element: h(
-      "section",
-      { class: "alike-block" },
-      h("p", { class: "heading" }, "Cosine of the first and the last word, after each block"),
+      "section.alike-block",
+      h("p.heading", "Cosine of the first and the last word, after each block"),
       element,
       h("div", { "data-output": "" }, says),
     ),

@@ -34,7 +34,7 @@ W_2 = (
 
 
 class Stacked(NamedTuple):
-    vectors: Float[Tensor, "T 4"]  # after so many blocks
+    vectors: Float[Tensor, "T 4"]  # after the chosen number of blocks
     alike: Float[Tensor, " 13"]  # cosine of the first and the last word, after 0 … 12 blocks
     longest: Float[Tensor, " 13"]  # length of the longest vector
 
@@ -79,7 +79,7 @@ def compute(
 
 
 class BlockStackWidget(LiveWidget):
-    """Words, and which parts a block has, in; their vectors after so many blocks out."""
+    """Words, and which parts a block has, in; their vectors after ``blocks`` blocks out."""
 
     compute = staticmethod(compute)
     bench = ("x", "1.25", "-1.5")
