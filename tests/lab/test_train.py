@@ -24,7 +24,7 @@ import pytest
 import torch
 from amounts import THOROUGH, many
 from elsewhere import ROOT
-from test_weights import room_for
+from test_files import room_for
 from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
