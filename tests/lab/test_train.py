@@ -39,6 +39,8 @@ from tinylib.lab.train.registry import Outcome, recipe
 from tinylib.lab.train.run import Fit
 from tinylib.lab.train.schedules import constant, cosine, linear
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 B, D, HIDDEN = 3, 5, 7
 Pair = tuple[Tensor, Tensor]
 
@@ -235,6 +237,10 @@ OPTIMISERS: dict[str, Callable[[nn.Module, float], torch.optim.Optimizer]] = {
 }
 
 
+STOPS = [0], [1], [4], [5, 6], [3, 3, 8, 8], [7, 9, 12]
+"""The steps at which a run is stopped, one after the other."""
+
+
 class Stop(Exception):
     pass
 
@@ -255,7 +261,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path, optimiser: str) -> None:
     }
     whole = network()
     unbroken = trained(whole, **how)
-    for stops in ([0], [1], [4], [5, 6], [7, 9, 12], [3, 3, 8, 8]):
+    for stops in STOPS if optimiser == "adamw" else STOPS[-1:]:
         path = tmp_path / f"{stops}.safetensors"
         for at in stops:
             start = network(seed=1) if path.exists() else network()  # a checkpoint overrides it
@@ -374,10 +380,6 @@ def quietly_smoothed(model: GPT, tokens: Tensor, label_smoothing: float = 0.0) -
     return smoothed(model, tokens, 1 / len(tokens[0]))
 
 
-def doubly(model: GPT, tokens: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    return smoothed(model, tokens, 0.01)
-
-
 OTHERS: dict[str, dict[str, Any]] = {
     "config.H was 4, is 2": {"model": {"H": 2}},
     "dropout.p was 0.1, is 0.5": {"model": {"dropout": 0.5}},
@@ -385,30 +387,30 @@ OTHERS: dict[str, dict[str, Any]] = {
     "attention_norm.eps was 1e-05, is 0.01": {"model": {"eps": 0.01}},
     "attention.causal was True, is False": {"model": {"causal": False}},
     "(label_smoothing was 0.0, is 0.01)": {"loss": partial(smoothed, label_smoothing=0.01)},
-    "(numbers was not there, is [0.01])": {"loss": doubly},
     "another loss or model (in the first batch, with the weights from": {"loss": ten_times},
     "gradient's length was": {"loss": quietly_smoothed},
 }
 
 
-@pytest.mark.parametrize("message", OTHERS)
 @pytest.mark.parametrize("stop", [6, None])
 def test_another_model_of_the_same_shapes_or_another_loss_is_refused(
-    tmp_path: Path, message: str, stop: int | None
+    tmp_path: Path, stop: int | None
 ) -> None:
     """Whether the run was stopped or had ended; the model that was passed is as it was."""
     path = tmp_path / "run.safetensors"
     with suppress(Stop):
         trained(small(), batch=partial(windows_before, stop), loss=smoothed, checkpoint=path)
-    before, other = path.read_bytes(), small(**OTHERS[message].get("model", {}))
-    for p in other.parameters():
-        nn.init.normal_(p, std=0.1)
-    start = deepcopy(other)
-    with pytest.raises(ValueError) as refused:
-        trained(other, batch=windows, loss=OTHERS[message].get("loss", smoothed), checkpoint=path)
-    assert message in str(refused.value)
-    assert f"To train from the start, give another path or delete {path}" in str(refused.value)
-    assert path.read_bytes() == before and same(other, start)
+    before = path.read_bytes()
+    for message, change in OTHERS.items():
+        other = small(**change.get("model", {}))
+        for p in other.parameters():
+            nn.init.normal_(p, std=0.1)
+        start = deepcopy(other)
+        with pytest.raises(ValueError) as refused:
+            trained(other, batch=windows, loss=change.get("loss", smoothed), checkpoint=path)
+        assert message in str(refused.value)
+        assert f"To train from the start, give another path or delete {path}" in str(refused.value)
+        assert path.read_bytes() == before and same(other, start)
     run = trained(small(), batch=windows, loss=smoothed, checkpoint=path)
     assert run.resumed == (4 if stop else 13), "the same call goes on"
 
@@ -417,15 +419,11 @@ def test_roundings_of_another_machine_are_no_other_loss(tmp_path: Path) -> None:
     """bf16 stands for them; and the model may have any values, since the checkpoint has its own."""
     path = tmp_path / "run.safetensors"
     with pytest.raises(Stop):
-        trained(small(), batch=partial(windows_before, 6), checkpoint=path, loss=plain)
+        trained(small(), batch=partial(windows_before, 6), checkpoint=path, loss=next_token_loss)
     model = small()
     for p in model.parameters():
         nn.init.normal_(p)
     assert trained(model, batch=windows, checkpoint=path, loss=in_bf16).resumed == 4
-
-
-def plain(model: GPT, tokens: Tensor) -> Tensor:
-    return next_token_loss(model, tokens)
 
 
 def test_a_model_that_was_interrupted_goes_on(tmp_path: Path) -> None:
@@ -499,26 +497,33 @@ CHANGED: dict[str, Callable[[dict[str, Tensor], dict[str, Any]], None]] = {
 }
 
 
-@pytest.mark.parametrize("message", CHANGED)
-def test_a_checkpoint_that_a_program_has_changed_is_refused_in_words(
-    tmp_path: Path, message: str
-) -> None:
-    path, model = tmp_path / "run.safetensors", network()
+def test_a_checkpoint_that_a_program_has_changed_is_refused_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
     with pytest.raises(Stop):
         trained(batch=partial(stopping, 9), checkpoint=path, validate=held_out)
-    rewrite(path, CHANGED[message])
-    with pytest.raises(ValueError, match="To train from the start, give another path") as refused:
-        trained(model, checkpoint=path, validate=held_out)
-    assert message in str(refused.value)
-    assert same(model, network()), "it is as it was"
+    whole = path.read_bytes()
+    for message, change in CHANGED.items():
+        path.write_bytes(whole)
+        rewrite(path, change)
+        model = network()
+        with pytest.raises(ValueError, match="To train from the start, give anoth") as refused:
+            trained(model, checkpoint=path, validate=held_out)
+        assert message in str(refused.value)
+        assert same(model, network()), "it is as it was"
 
 
-def test_a_flipped_bit_in_a_checkpoint_is_noticed(tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
+    """One that is cut short, and one with a flipped bit."""
     path, dice = tmp_path / "run.safetensors", random.Random(0)
     trained(checkpoint=path)
     whole = path.read_bytes()
+    for length in (0, 5, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"cut short or not .* delete it"):
+            trained(checkpoint=path)
+        assert path.read_bytes() == whole[:length]
     start = 8 + int.from_bytes(whole[:8], "little")
-    for _ in range(50):
+    for _ in range(many(10, 50)):
         flipped = bytearray(whole)
         flipped[dice.randrange(start, len(whole))] ^= 1 << dice.randrange(8)
         path.write_bytes(flipped)
@@ -588,17 +593,6 @@ def test_a_second_run_of_the_same_checkpoint_is_told_of_the_first(tmp_path: Path
     assert (run.resumed, run.losses) == (13, unbroken.losses)
     assert same(model, whole)
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "run.safetensors"
-    trained(checkpoint=path)
-    whole = path.read_bytes()
-    for length in (0, 5, 100, len(whole) // 2, len(whole) - 1):
-        path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match=r"cut short or not .* delete it"):
-            trained(checkpoint=path)
-        assert path.read_bytes() == whole[:length]
 
 
 def test_a_full_disk_costs_no_more_than_the_steps_since(tmp_path: Path) -> None:
@@ -925,16 +919,25 @@ def test_a_terminal_gets_short_lines_on_stderr(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr() == ("", "")
 
 
-def test_training_in_a_terminal_loads_nothing_for_notebooks() -> None:
-    code = (
-        "import sys, torch; from tinylib.lab.train import fit; "
-        "fit(torch.nn.Linear(2, 3), lambda m, x: m(x).sum(), lambda i: torch.ones(5, 2), 2); "
-        "print({'IPython', 'ipywidgets', 'matplotlib'} & set(sys.modules))"
-    )
+IN_A_TERMINAL = """
+import runpy, sys, torch
+from tinylib.lab.train import fit
+fit(torch.nn.Linear(2, 3), lambda m, x: m(x).sum(), lambda i: torch.ones(5, 2), 2, show=False)
+print({"IPython", "ipywidgets", "matplotlib"} & set(sys.modules))
+sys.argv[1:] = ["--list"]
+runpy.run_module("tinylib.lab.recipes", run_name="__main__", alter_sys=True)
+"""
+
+
+def test_training_in_a_terminal_loads_nothing_for_notebooks_and_recipes_are_listed() -> None:
     run = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+        [sys.executable, "-c", IN_A_TERMINAL], cwd=ROOT, check=True, capture_output=True, text=True
     )
-    assert run.stdout == "set()\n"
+    loaded, *rest = run.stdout.splitlines()
+    assert loaded == "set()" and run.stderr == ""
+    lines = [line.split(maxsplit=1) for line in rest]
+    assert {"bilingual-gru", "fra-eng-gru"} <= {line[0] for line in lines}
+    assert all(len(line) == 2 for line in lines), "each says what it is"
 
 
 IN_A_NOTEBOOK = """\
@@ -953,41 +956,45 @@ def train(steps, **how):
 
 
 def test_in_a_notebook_the_outputs_are_the_same_in_every_run(tmp_path: Path) -> None:
+    """All cells are run twice, one after the other."""
     import nbformat  # only now: the processes that import this file are slower with them
     from nbformat.v4 import new_code_cell, new_notebook
     from refresh import refresh
 
     path = tmp_path / "00_trial.ipynb"
-    cells = [
-        new_code_cell(IN_A_NOTEBOOK),
-        new_code_cell("train(700, every=50)"),
-        new_code_cell("train(1)"),
-        new_code_cell(
-            "from tinylib.lab.look import raises\n\n"
-            "with raises(FloatingPointError):\n    train(3, lr=1e38)"
-        ),
-        new_code_cell(f"train(7, checkpoint='{tmp_path / 'run.safetensors'}').resumed in (0, 7)"),
+    refused = "with raises(FloatingPointError):\n    train(3, lr=1e38)"
+    sources = [
+        "train(100, every=50)",
+        "train(1)",
+        f"from tinylib.lab.look import raises\n\n{refused}",
+        f"train(7, checkpoint='{tmp_path / 'run.safetensors'}').resumed in (0, 7)",
     ]
+    cells = [new_code_cell(source) for source in (IN_A_NOTEBOOK, *sources, *sources)]
     nbformat.write(new_notebook(cells=cells), path)
     assert refresh(path) is None
-    first = path.read_bytes()
-    assert refresh(path) is None
-    assert path.read_bytes() == first
-    shown = [cell.outputs for cell in nbformat.read(path, as_version=4).cells[2:]]
-    plain = [[output.get("data", {}).get("text/plain") for output in outputs] for outputs in shown]
+    outputs = [
+        [
+            {key: output.get(key) for key in ("output_type", "data", "text", "metadata")}
+            for output in cell.outputs
+        ]
+        for cell in nbformat.read(path, as_version=4).cells[1:]
+    ]
+    shown, again = outputs[:4], outputs[4:]
+    assert shown == again
+    plain = [[(output["data"] or {}).get("text/plain") for output in one] for one in shown]
     curve = "Loss curve: training and validation loss over {} steps."
     assert plain == [
-        ["700 steps", curve.format(700), "Fit(losses, valid, best, seconds)"],
+        ["100 steps", curve.format(100), "Fit(losses, valid, best, seconds)"],
         ["1 steps", curve.format(1), "Fit(losses, valid, best, seconds)"],
         ["3 steps", curve.format(3), None],
         ["7 steps", curve.format(7), "True"],  # also when it is found finished
     ]
-    assert [list(output.data) for output in shown[0]] == [
+    assert [list(output["data"]) for output in shown[0]] == [
         ["text/plain"],
         ["image/png", "text/plain"],
         ["text/plain"],
     ]
-    assert shown[2][-1].text.startswith("FloatingPointError: ")
+    assert shown[2][-1]["text"].startswith("FloatingPointError: ")
 
 
 def test_in_a_notebook_there_is_a_bar_only_while_it_trains(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1218,15 +1225,6 @@ def test_a_recipe_that_is_running_is_not_started_again(recipes: list[str]) -> No
     assert command.main(["trial"]) == 0
 
 
-def test_the_recipes_of_the_course_can_be_listed() -> None:
-    command = [sys.executable, "-m", "tinylib.lab.recipes", "--list"]
-    run = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    lines = [line.split(maxsplit=1) for line in run.stdout.splitlines()]
-    assert {"bilingual-gru", "fra-eng-gru"} <= {line[0] for line in lines}
-    assert all(len(line) == 2 for line in lines), "each says what it is"
-    assert run.stderr == ""
-
-
 def test_the_command_names_its_recipes(
     recipes: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -1240,18 +1238,3 @@ def test_the_command_names_its_recipes(
 
 if __name__ == "__main__":
     {"killed": killed, "two in turn": two_in_turn}[sys.argv[1]](Path(sys.argv[2]))
-
-
-def test_a_checkpoint_of_an_older_version_goes_on(tmp_path: Path) -> None:
-    """It describes the model by the names of then: "longest" for "max_len"."""
-    path = tmp_path / "run.safetensors"
-    how: dict[str, Any] = {"batch": windows, "loss": next_token_loss, "checkpoint": path}
-    before = trained(writer(), **how)
-
-    def older(tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
-        described = metadata["model"]
-        described["config.longest"] = described.pop("config.max_len")
-
-    rewrite(path, older)
-    after = trained(writer(), **how)
-    assert after.resumed == len(before.losses) and after == before
