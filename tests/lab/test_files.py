@@ -18,12 +18,13 @@ from elsewhere import ROOT
 from tinylib.lab.train import weights
 from tinylib.lab.train.files import InUse, locked, write
 
-TIMES, SIZE, SHIPPED = 150, 30_000, 20
+TIMES, SIZE, SHIPPED = 60, 30_000, 12
 
 # What other processes do; `path` and `given` are what they are given.
 WRITES = f"""
 import torch
 from tinylib.lab.train import weights
+print("writing", flush=True)
 for i in range({TIMES}):
     n = float(int(given) + i)
     weights.save(path, {{"x": torch.full(({SIZE},), n)}}, n=n)
@@ -90,6 +91,7 @@ def test_two_writers_and_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path, seen = tmp_path / "x.safetensors", set[float]()
     weights.save(path, {"x": torch.zeros(SIZE)}, n=0)
     with process(WRITES, path, "1000") as one, process(WRITES, path, "2000") as two:
+        assert next_line(one) == next_line(two) == "writing\n"
         while one.poll() is None or two.poll() is None:
             tensors, metadata = weights.load(path)
             assert tensors["x"].unique().tolist() == [metadata["n"]], "a whole file, one writer's"

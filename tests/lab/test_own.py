@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import jaxtyping
 import nbformat
 import pytest
 from nbclient import NotebookClient
@@ -42,6 +43,14 @@ SUBJECTS = {"the cat": "кот", "a dog": "собака", "my friend": "друг
 VERBS = {"sees": "видит", "loves": "любит", "isn't near": "не рядом с", "knows": "знает"}
 OBJECTS = {"a bird": "鸟", "the sea": "大海", "it": "它", "the 😀": "😀", "tea": "茶", "red": "红"}
 ENDS = {".": "。", "!": "！", "?": "？"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def as_readers_compute() -> Iterator[None]:
+    """Without checks of types, which take most of a small model's training."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def lines() -> list[str]:
@@ -253,9 +262,7 @@ def test_a_text_that_is_too_short_is_refused_in_words(tmp_path: Path) -> None:
 # --- in a notebook -------------------------------------------------------------------------------
 
 
-def test_the_widget_computes_with_ones_own_translator(
-    translator: OwnModel, tmp_path: Path, unchecked: None
-) -> None:
+def test_the_widget_computes_with_ones_own_translator(translator: OwnModel, tmp_path: Path) -> None:
     path = tmp_path / "mine.safetensors"
     translator.save(path)
     OwnWidget = TransformerWidget.of(path)

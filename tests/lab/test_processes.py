@@ -29,6 +29,8 @@ from tinylib.lab.train.registry import Outcome, recipe
 from tinylib.lab.train.run import Fit
 from tinylib.lab.train.schedules import linear
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 B, T, V, PAD = 6, 11, 13, 0
 STEPS = 12
 HELD_OUT = torch.randint(V, (B, T), generator=torch.Generator().manual_seed(5))
@@ -207,7 +209,7 @@ def work(folder: Path) -> None:
     sys.exit(command.main(["trial"]))
 
 
-def test_two_processes_are_one(tmp_path: Path, unchecked: None) -> None:
+def test_two_processes_are_one(tmp_path: Path) -> None:
     """Curves, weights, files, also with pads; a loss that no weights make right is refused."""
     command = "-m torch.distributed.run --standalone --nproc-per-node 2".split()
     run = subprocess.run(
