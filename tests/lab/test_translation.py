@@ -697,26 +697,21 @@ def test_the_shipped_model_knows_its_words_and_what_it_does_not_know() -> None:
     assert translator(["she sees the computer .".split()])[0][-2:] == ["<unk>", "."]
 
 
-def test_weights_of_another_kind_are_refused(tmp_path: Path) -> None:
-    other = tmp_path / "other.safetensors"
-    weights.save(other, {"x": torch.ones(2)}, D=3)
-    with pytest.raises(ValueError, match="is no translator: its metadata lacks source_words"):
-        load_translator(str(other))
-
-
-def test_weights_of_other_sizes_are_refused_by_their_name(tmp_path: Path) -> None:
-    path = tmp_path / "small.safetensors"
-    tensors, metadata = weights.load("bilingual-gru")
-    weights.save(path, tensors, **{**metadata, "D": 8})
-    with pytest.raises(ValueError, match=r"small\.safetensors does not fit this Seq2Seq"):
-        load_translator(str(path))
-
-
-def test_weights_of_another_score_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "other.safetensors"
-    tensors, metadata = weights.load("bilingual-attention")
-    weights.save(path, tensors, **{**metadata, "score": "dot"})
-    with pytest.raises(ValueError, match=r"decoder\.score\.w_v is not in the model"):
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("bilingual-gru", {"D": 8}, r"model\.safetensors does not fit this Seq2Seq"),
+        ("bilingual-attention", {"score": "dot"}, r"decoder\.score\.w_v is not in the model"),
+        (None, {"D": 3}, "is no translator: its metadata lacks source_words"),
+    ],
+)
+def test_weights_of_another_kind_or_size_are_refused(
+    name: str | None, change: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.safetensors"
+    tensors, metadata = weights.load(name) if name else ({"x": torch.ones(2)}, {})
+    weights.save(path, tensors, **{**metadata, **change})
+    with pytest.raises(ValueError, match=message):
         load_translator(str(path))
 
 
