@@ -214,7 +214,7 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
     command = "-m torch.distributed.run --standalone --nproc-per-node 2".split()
     run = subprocess.run(
         [sys.executable, *command, __file__, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
     )

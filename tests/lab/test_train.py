@@ -533,7 +533,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
 # Without a GPU: a process that has asked for one cannot fork.
 ALONE = {
     **os.environ,
-    "PYTHONPATH": str(ROOT),
+    "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
     "OMP_NUM_THREADS": "1",
     "CUDA_VISIBLE_DEVICES": "",
 }
