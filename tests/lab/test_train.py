@@ -413,9 +413,9 @@ def test_another_model_of_the_same_shapes_or_another_loss_is_refused(
 
 def test_roundings_of_another_machine_are_no_other_loss(tmp_path: Path) -> None:
     """bf16 stands for them; and the model may have any values, since the checkpoint has its own."""
-    path = tmp_path / "run.safetensors"
+    path, data = tmp_path / "run.safetensors", partial(windows_before, 6)
     with pytest.raises(Stop):
-        trained(small(), batch=partial(windows_before, 6), checkpoint=path, loss=next_token_loss)
+        trained(small(), batch=data, checkpoint=path, loss=lambda m, x: next_token_loss(m, x))
     model = small()
     for p in model.parameters():
         nn.init.normal_(p)
