@@ -331,6 +331,7 @@ def test_imports_point_one_way() -> None:
         ("pooch", {"lab.data.download"}),
         ("huggingface_hub", {"lab.models.pretrained"}),
         ("safetensors", {"lab.train.weights"}),
+        ("filelock", {"lab.train.files"}),
     ],
 )
 def test_who_imports_what(package: str, allowed: set[str]) -> None:

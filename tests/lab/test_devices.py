@@ -54,6 +54,8 @@ on_accelerator = pytest.mark.skipif(
 accelerated = pytest.param("auto", marks=on_accelerator)
 everywhere = pytest.mark.parametrize("device", ["cpu", accelerated])
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 CONFIG = GPTConfig(V=11, max_len=7, D=16, H=2, layers=2, dropout=0.0)
 
 
@@ -284,6 +286,7 @@ def test_a_language_model_writes_and_is_judged_on_its_device(device: str, tmp_pa
     weights.as_packed(there.model)
 
 
+@pytest.mark.xdist_group("stories")
 @everywhere
 def test_the_courses_other_models_are_judged_on_their_device(device: str) -> None:
     place = devices.found(device)

@@ -1,61 +1,47 @@
 """Files that several processes use at once: whole for every reader, and locked."""
 
-import json
+import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+import filelock
 import pytest
 import torch
-from refresh import ROOT
-from test_weights import room_for
+from elsewhere import ROOT
 
-from tinylib.lab.train import files, weights
+from tinylib.lab.train import weights
 from tinylib.lab.train.files import InUse, locked, write
 
-TIMES, SIZE = 150, 30_000
+TIMES, SIZE, SHIPPED = 60, 30_000, 12
 
 # What other processes do; `path` and `given` are what they are given.
 WRITES = f"""
 import torch
 from tinylib.lab.train import weights
+print("writing", flush=True)
 for i in range({TIMES}):
     n = float(int(given) + i)
     weights.save(path, {{"x": torch.full(({SIZE},), n)}}, n=n)
+weights.FOLDER = path.parent / "shipped"
+for n in range({SHIPPED}):
+    weights.ship(f"{{given}}-{{n}}", torch.nn.Linear(2, 3), {{"recipe": "trial"}}, {{}})
 """
-READS = """
-import json
-from tinylib.lab.train import weights
-print("reading", flush=True)
-seen, reads = set(), 0
-while (path.parent / "writing").exists():
-    tensors, metadata = weights.load(path)
-    assert tensors["x"].unique().tolist() == [metadata["n"]], "a whole file, one writer's"
-    seen.add(metadata["n"])
-    reads += 1
-print(json.dumps([len(seen), reads]))
-"""
-SHIPS = """
-import torch
-from tinylib.lab.train import weights
-weights.FOLDER = path
-for n in range(20):
-    weights.ship(f"{given}-{n}", torch.nn.Linear(2, 3), {"recipe": "trial"}, {})
-"""
+# These two need no torch: "files" is found in its own folder.
 HOLDS = """
-from tinylib.lab.train.files import locked
+from files import locked
 with locked(path, "it"):
     print("held", flush=True)
     sys.stdin.readline()
 """
 DIES = """
 import os, signal
-from tinylib.lab.train.files import write
+from files import write
 fsync = os.fsync
 os.fsync = lambda file: (fsync(file), os.kill(os.getpid(), signal.SIGKILL))
 write(path, b"never there")
@@ -65,9 +51,10 @@ BEGINS = "import sys; from pathlib import Path; path, given = Path(sys.argv[1]),
 
 @contextmanager
 def process(does: str, path: Path, given: str = "") -> Iterator["subprocess.Popen[str]"]:
+    folders = os.pathsep.join([str(ROOT), str(ROOT / "tinylib/lab/train")])
     started = subprocess.Popen(
         [sys.executable, "-c", BEGINS + does, str(path), given],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONPATH": folders, "OMP_NUM_THREADS": "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -80,85 +67,60 @@ def process(does: str, path: Path, given: str = "") -> Iterator["subprocess.Pope
         started.communicate()
 
 
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """A disk on which no file can grow beyond `size` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
 def next_line(started: "subprocess.Popen[str]") -> str:
     assert started.stdout
     return started.stdout.readline()
 
 
-def test_two_writers_and_a_reader(tmp_path: Path) -> None:
-    """No writer fails, the reader finds whole files of both, and nothing else is left."""
-    path, writing = tmp_path / "x.safetensors", tmp_path / "writing"
+def test_two_writers_and_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No writer fails, the reader finds whole files of both, and nothing else is left.
+
+    The writers are recipes, too, that ship at once: both are in the manifest.
+    """
+    path, seen = tmp_path / "x.safetensors", set[float]()
     weights.save(path, {"x": torch.zeros(SIZE)}, n=0)
-    writing.touch()
-    with process(READS, path) as reader:
-        assert next_line(reader) == "reading\n"
-        with process(WRITES, path, "1000") as one, process(WRITES, path, "2000") as two:
-            for writer in (one, two):
-                assert writer.communicate()[1] == "" and writer.returncode == 0
-        writing.unlink()
-        out, err = reader.communicate()
-    assert err == "" and reader.returncode == 0
-    seen, reads = json.loads(out)
-    assert 2 < seen <= reads
+    with process(WRITES, path, "1000") as one, process(WRITES, path, "2000") as two:
+        assert next_line(one) == next_line(two) == "writing\n"
+        while one.poll() is None or two.poll() is None:
+            tensors, metadata = weights.load(path)
+            assert tensors["x"].unique().tolist() == [metadata["n"]], "a whole file, one writer's"
+            seen.add(metadata["n"])
+        for writer in (one, two):
+            assert writer.communicate()[1] == "" and writer.returncode == 0
+    assert len(seen) > 2
     assert weights.load(path).metadata["n"] in (1000 + TIMES - 1, 2000 + TIMES - 1)
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_two_recipes_that_ship_at_once_are_both_in_the_manifest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with process(SHIPS, tmp_path, "a") as one, process(SHIPS, tmp_path, "b") as two:
-        for shipping in (one, two):
-            assert shipping.communicate()[1] == ""
-    monkeypatch.setattr(weights, "FOLDER", tmp_path)
-    names = {f"{name}-{n}" for name in "ab" for n in range(20)}
+    folder = tmp_path / "shipped"
+    assert set(tmp_path.iterdir()) == {path, folder}
+    monkeypatch.setattr(weights, "FOLDER", folder)
+    names = {f"{given}-{n}" for given in (1000, 2000) for n in range(SHIPPED)}
     assert set(weights.manifest()) == names
     for name in names:
         weights.load(name)
-    left = {entry.name for entry in tmp_path.iterdir()}
+    left = {entry.name for entry in folder.iterdir()}
     assert left == {"manifest.json", *(f"{name}.safetensors" for name in names)}
 
 
 def test_what_killed_writers_leave_is_removed_by_the_next(tmp_path: Path) -> None:
-    path = tmp_path / "x [1]*"  # signs that mean something in a pattern
+    path = tmp_path / "x [1]*"
     write(path, b"old")
-    for _ in range(3):
+    for _ in range(2):
         with process(DIES, path) as writer:
             assert writer.wait() == -signal.SIGKILL
         assert path.read_bytes() == b"old"
-        assert len(list(tmp_path.iterdir())) == 2, "that of the kill before is gone"
+        left = {entry.name for entry in tmp_path.iterdir()} - {path.name}
+        assert left == {".x [1]*.new", ".x [1]*.new.lock"}, "that of the kill before is gone"
     write(path, b"new")
-    assert path.read_bytes() == b"new" and list(tmp_path.iterdir()) == [path]
-
-
-def test_what_a_living_writer_has_begun_stays(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    new, file = files._temporary(path)
-    with file:
-        write(path, b"another's")
-        assert new.exists()
-    write(path, b"the next")
-    assert not new.exists()
-
-
-def test_a_temporary_file_that_is_swept_at_once_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another process may come between its creation and its lock, before or after the lock."""
-    path, lock, swept = tmp_path / "x", files._lock, list[str]()
-
-    def sweeping(file: object) -> None:
-        if len(swept) < 2:
-            (temporary,) = tmp_path.glob(".x.*.new")
-            temporary.unlink()
-            swept.append(temporary.name)
-            if len(swept) == 1:
-                raise InUse
-        lock(file)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(files, "_lock", sweeping)
-    write(path, b"new")
-    assert len(set(swept)) == 2
     assert path.read_bytes() == b"new" and list(tmp_path.iterdir()) == [path]
 
 
@@ -202,7 +164,8 @@ def test_a_lock_is_one_processs_and_ends_with_it(tmp_path: Path) -> None:
                 holder.kill()
             holder.communicate("\n")
         assert any(path.parent.iterdir()) == (end == "killed"), "a side file is left by a kill only"
-        with locked(path, "the run"):
+        with locked(path, "the run") as safe:
+            assert safe
             with locked(path.with_name("other"), "another"):  # each path has its own
                 pass
             with pytest.raises(InUse), locked(path, "the run"):  # a thread of this process, say
@@ -210,59 +173,38 @@ def test_a_lock_is_one_processs_and_ends_with_it(tmp_path: Path) -> None:
         assert list(path.parent.iterdir()) == []
 
 
-def test_who_waits_gets_the_lock_at_last(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    with ExitStack() as stack:
-        stack.enter_context(locked(path, "it"))
-        waiting = stack.enter_context(process(HOLDS, path))
-        _, err = waiting.communicate()
-        assert "InUse: it is in use by process" in err, "it does not wait unless it is asked to"
+def test_who_waits_gets_the_lock_at_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, asked, acquire = tmp_path / "x", list[bool](), filelock.FileLock._acquire
     with process(HOLDS, path) as holder:
         assert next_line(holder) == "held\n"
-        pauses: list[float] = []
 
-        def pause(seconds: float) -> None:
-            pauses.append(seconds)
-            holder.communicate("\n")
+        def trying(lock: filelock.FileLock) -> None:
+            acquire(lock)
+            asked.append(lock.is_locked)
+            if len(asked) == 1:
+                holder.communicate("\n")
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(files.time, "sleep", pause)
-            with locked(path, "it", wait=True):
-                assert pauses
+        monkeypatch.setattr(filelock.FileLock, "_acquire", trying)
+        with locked(path, "it", wait=True) as safe:
+            assert safe and asked == [False, True]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_lock_whose_file_its_last_holder_removes_is_taken_again(
+def test_where_nothing_can_be_locked_the_work_is_done_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between opening the side file and locking it: such a lock would exclude no other process."""
-    path, lock, taken = tmp_path / "x", files._lock, list[int]()
+    path, done = tmp_path / "file", list[bool]()
+    path.touch()
+    with locked(path / "x", "it") as safe:
+        done.append(safe)
 
-    def late(file: Any) -> None:
-        taken.append(file.fileno())
-        if len(taken) == 1:
-            (tmp_path / ".x.lock").unlink()
-        lock(file)
+    def without(lock: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
 
-    monkeypatch.setattr(files, "_lock", late)
-    with locked(path, "it"):
-        assert len(taken) == 2
-        with pytest.raises(InUse), locked(path, "it"):
-            pass
-
-
-def test_where_nothing_can_be_locked_the_work_is_done_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    done = []
-    with locked(tmp_path / "file" / "x", "it"):
-        done.append(1)
-    with pytest.MonkeyPatch.context() as patch:
-
-        def without(file: object) -> None:
-            raise OSError(95, "Operation not supported")
-
-        patch.setattr(files, "_lock", without)
-        with locked(tmp_path / "x", "it"):
-            done.append(2)
-        write(tmp_path / "file", b"new")
-    assert done == [1, 2] and (tmp_path / "file").read_bytes() == b"new"
+    monkeypatch.setattr(filelock.FileLock, "_acquire", without)
+    with locked(tmp_path / "x", "it") as safe:
+        done.append(safe)
+    path.with_name(".file.new").write_bytes(b"another's, which it is about to rename")
+    write(path, b"new")
+    assert done == [False, False] and path.read_bytes() == b"new"
+    assert path.with_name(".file.new").exists()

@@ -5,6 +5,8 @@ import pytest
 from tinylib.lab.data.minimal_pairs import MinimalPair, answer_to, minimal_pair, twins
 from tinylib.lab.data.stories import PLACES, Teller, stories
 
+pytestmark = pytest.mark.xdist_group("stories")
+
 
 @pytest.fixture(scope="module")
 def some() -> list[MinimalPair]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import jaxtyping
 import nbformat
 import pytest
 from nbclient import NotebookClient
@@ -44,6 +45,14 @@ OBJECTS = {"a bird": "鸟", "the sea": "大海", "it": "它", "the 😀": "😀"
 ENDS = {".": "。", "!": "！", "?": "？"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def as_readers_compute() -> Iterator[None]:
+    """Without checks of types, which take most of a small model's training."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
 def lines() -> list[str]:
     """Pairs that a grammar makes, of several scripts; each source is there once."""
     found = [
@@ -77,12 +86,12 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 TINY = GPTConfig(V=0, max_len=32, D=16, H=2, layers=1, dropout=0.0, **MODERN)
+SMALL = TransformerConfig(D=32, H=2, F=64, layers=1, dropout=0.0, norm="pre")
 
 
 @pytest.fixture(scope="module")
 def translator(pairs: Path) -> OwnModel:
-    small = TransformerConfig(D=32, H=2, F=64, layers=1, dropout=0.0, norm="pre")
-    return train_translator(pairs, ("English", "Mixed"), config=small, steps=150, show=False)
+    return train_translator(pairs, ("English", "Mixed"), config=SMALL, steps=150, show=False)
 
 
 @pytest.fixture(scope="module")
@@ -253,9 +262,7 @@ def test_a_text_that_is_too_short_is_refused_in_words(tmp_path: Path) -> None:
 # --- in a notebook -------------------------------------------------------------------------------
 
 
-def test_the_widget_computes_with_ones_own_translator(
-    translator: OwnModel, tmp_path: Path, unchecked: None
-) -> None:
+def test_the_widget_computes_with_ones_own_translator(translator: OwnModel, tmp_path: Path) -> None:
     path = tmp_path / "mine.safetensors"
     translator.save(path)
     OwnWidget = TransformerWidget.of(path)
@@ -298,19 +305,22 @@ def snippets() -> list[str]:
 
 @pytest.fixture
 def notebook(pairs: Path, book: Path, tmp_path: Path) -> Iterator[Any]:
-    """The README's lines as a notebook, beside files of their names; training is cut short."""
+    """The README's lines as a notebook, beside files of their names; its trainings are small."""
     for path in (pairs, book):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    short = "\n".join(
-        [
-            "import sys",
-            f"sys.path.insert(0, {str(ROOT)!r})",
-            "from functools import partial",
-            "from tinylib.lab import own",
-            "own.train_translator = partial(own.train_translator, steps=10)",
-            "own.train_language_model = partial(own.train_language_model, steps=3)",
-        ]
-    )
+    short = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from functools import partial
+from tinylib.gpt import GPTConfig
+from tinylib.lab import own
+from tinylib.lab.train.precision import fixed
+from tinylib.transformer_block import TransformerConfig
+no_trial = fixed("highest")
+no_trial.__enter__()
+own.train_translator = partial(own.train_translator, config={SMALL}, steps=10)
+own.train_language_model = partial(own.train_language_model, config={TINY}, steps=3)
+"""
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     cells = [new_code_cell(source) for source in (short, *snippets())]
     found = new_notebook(cells=cells, metadata={"kernelspec": kernel})

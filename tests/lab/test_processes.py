@@ -21,13 +21,15 @@ from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.lab.recipes import __main__ as command
-from tinylib.lab.train import optimisers, processes, weights
+from tinylib.lab.train import optimisers, precision, processes, weights
 from tinylib.lab.train.files import InUse, locked
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.optimisers import muon
 from tinylib.lab.train.registry import Outcome, recipe
 from tinylib.lab.train.run import Fit
 from tinylib.lab.train.schedules import linear
+
+pytestmark = pytest.mark.usefixtures("unchecked")
 
 B, T, V, PAD = 6, 11, 13, 0
 STEPS = 12
@@ -133,6 +135,27 @@ def trained(
         )
 
 
+TIMES = (
+    {"product": 0.5, "highest": 0.06, "medium": 0.04, "bf16": 0.03, "bf16-fused": 0.05},
+    {"product": 1.5, "highest": 0.06, "medium": 0.07, "bf16": 0.54, "bf16-fused": 0.08},
+)
+"""What a step costs each of the two processes; in bf16 that is each one's own affair."""
+
+seen: list[int] = []
+
+
+def note_rows(model: GPT, tokens: Tensor) -> Tensor:
+    seen.append(len(tokens))
+    return next_token_loss(model, tokens)
+
+
+def noted(runs: dict[str, Callable[[], None]], times: dict[str, float]) -> dict[str, float]:
+    """The times that stand there, in place of those of the steps, of which each is taken once."""
+    for run in runs.values():
+        run()
+    return {name: times[name] for name in runs}
+
+
 def work(folder: Path) -> None:
     """One of several processes: it follows a recipe, and notes what it has seen."""
     command.CACHE, weights.FOLDER = folder / "cache", folder / "weights"
@@ -163,6 +186,12 @@ def work(folder: Path) -> None:
                 refused["busy"] = str(error)
         halved = trained(writer(), loss=mixed_precision_loss)
         dropped = trained(writer(dropout=0.5))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(precision, "time_in_bf16", lambda clock, place: TIMES[rank]["product"])
+            patch.setattr(precision, "shortest", lambda runs, clock: noted(runs, TIMES[rank]))
+            chosen = precision.decide(
+                writer(), note_rows, lambda i: windows(i)[:4], checkpoint=folder / "run"
+            )
         found = {
             "losses": run.losses,
             "valid": run.valid,
@@ -170,6 +199,7 @@ def work(folder: Path) -> None:
             "refused": refused,
             "halved": halved.losses,
             "dropped": dropped.losses,
+            "chosen": [chosen._asdict(), seen],
         }
         (folder / f"{rank}.json").write_text(json.dumps(found))
         weights.save(folder / f"{rank}.safetensors", model)
@@ -179,12 +209,12 @@ def work(folder: Path) -> None:
     sys.exit(command.main(["trial"]))
 
 
-def test_two_processes_are_one(tmp_path: Path, unchecked: None) -> None:
+def test_two_processes_are_one(tmp_path: Path) -> None:
     """Curves, weights, files, also with pads; a loss that no weights make right is refused."""
     command = "-m torch.distributed.run --standalone --nproc-per-node 2".split()
     run = subprocess.run(
         [sys.executable, *command, __file__, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
     )
@@ -213,6 +243,16 @@ def test_two_processes_are_one(tmp_path: Path, unchecked: None) -> None:
         assert "a loss that is a mean over targets or rows" in found["refused"][name]
     assert "/busy is in use by process " in found["refused"]["busy"], "both are told"
     assert "2 processes cannot share a batch of 5 rows alike" in found["refused"]["odd"]
+
+    chosen, rows = found["chosen"]
+    assert rows == [2] * len(precision.SETTINGS), "of four"
+    shares = {
+        n: sum(times[n] / times["highest"] for times in TIMES) / 2 for n in precision.SETTINGS
+    }
+    assert chosen["speed"] == pytest.approx({n: 1 / share for n, share in shares.items()})
+    assert chosen["name"] == precision.quickest(chosen["speed"]) == "medium"
+    assert json.loads((tmp_path / "run.json").read_text()) == chosen
+    assert run.stderr.count("precision: ") == 1, "one of them says it"
 
     record = json.loads(run.stdout)  # printed by the first process alone
     assert record == json.loads((tmp_path / "weights/results/trial.json").read_text())

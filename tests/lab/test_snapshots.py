@@ -27,6 +27,8 @@ from tinylib.lab.models.snapshots import (
 )
 from tinylib.lab.train import weights
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 MODERN = dict(norm="rms", positions="rotary", bias=False)
 TEXT = "ROMEO:\nI am thou art he is, they are.\nI shall; thou shalt, I will wilt hast hath dost "
 TEXT += "doth. O, But For And if know Why, then My lord, The They Thou He have\n"
@@ -139,7 +141,7 @@ def knowing(model: GPT, *favourites: int) -> GPT:
     return model
 
 
-def test_who_knows_only_characters_agrees_half_the_time(unchecked: None) -> None:
+def test_who_knows_only_characters_agrees_half_the_time() -> None:
     tokens = Characters(TEXT)
     for seed in range(many(1, 3)):
         g = torch.Generator().manual_seed(seed)
@@ -167,7 +169,7 @@ def test_who_knows_the_forms_agrees_always() -> None:
     assert agreement(knows, tokens) == 1
 
 
-def test_it_goes_on_from_what_it_wrote(unchecked: None) -> None:
+def test_it_goes_on_from_what_it_wrote() -> None:
     tokens = Characters("abc")
     model = GPT(config(V=3, max_len=64, tied=False)).eval()
     g = torch.Generator().manual_seed(0)
@@ -226,7 +228,7 @@ def test_figures_of_a_model_that_knows_nothing() -> None:
     assert usual["bigram_loss"] < usual["unigram_loss"] < seen.loss
 
 
-def test_known_words_are_those_of_the_training_text(unchecked: None) -> None:
+def test_known_words_are_those_of_the_training_text() -> None:
     tokens = Characters(TEXT)
     model = GPT(config(V=len(tokens), max_len=64, tied=False)).eval()
     knowing(model).output.weight.data[tokens.ids("a "), 0] = 20

@@ -42,6 +42,8 @@ from tinylib.lab.data.stories import (
 )
 from tinylib.lab.data.text import BOS, EOS, PAD, Vocabulary
 
+pytestmark = pytest.mark.xdist_group("stories")  # drawing them takes seconds in each process
+
 EXAMPLE = """
     lucy waits in the hall . paul is in the cellar . the key lies in the cellar .
     paul took the key . he joined lucy in the hall . where is the key ? in the hall .

@@ -57,6 +57,8 @@ from tinylib.seq2seq_attention import Annotations
 from tinylib.transformer import Transformer
 from tinylib.transformer_block import TransformerConfig
 
+pytestmark = pytest.mark.usefixtures("unchecked")
+
 WORDS = Vocabulary("one two three four five six seven".split())
 
 
@@ -165,7 +167,7 @@ def test_a_sentence_that_was_never_known_is_wrong_not_refused() -> None:
     assert (found["exact_match"], found["bleu"]) == (0, 0)
 
 
-def test_what_cannot_be_translated_is_refused_in_words(unchecked: None) -> None:
+def test_what_cannot_be_translated_is_refused_in_words() -> None:
     for wrong, message in [
         ([["one"], []], "sentence 1 is empty"),
         ([["one"] * (LONGEST + 1)], f"sentence 0 has {LONGEST + 1} words: shorten it"),
@@ -259,7 +261,7 @@ def test_alignment_by_hand() -> None:
     assert alignment_accuracy(*LOOKER, []) == {}
 
 
-def test_what_has_no_alignment_is_refused(unchecked: None) -> None:
+def test_what_has_no_alignment_is_refused() -> None:
     good = aligned("six", "one", "0", "noun")
     for bad in (good._replace(alignment=()), good._replace(classes=()), Pair(("six",), ("one",))):
         with pytest.raises(ValueError, match="pair 1 has no alignment"):
@@ -646,7 +648,7 @@ def test_real_sentences_are_trained_on_and_reported(small: Splits, tmp_path: Pat
 @pytest.mark.parametrize(
     "name", ["bilingual-gru", "bilingual-attention", "bilingual-transformer", "bilingual-pre-norm"]
 )
-def test_a_shipped_model_is_as_good_as_recorded(name: str, unchecked: None) -> None:
+def test_a_shipped_model_is_as_good_as_recorded(name: str) -> None:
     translator = load_translator(name)
     figures = weights.results(name)["figures"]
     for split, tolerance in {"test": 0.005, "length": 0.01, "composition": 0.01}.items():
@@ -695,26 +697,21 @@ def test_the_shipped_model_knows_its_words_and_what_it_does_not_know() -> None:
     assert translator(["she sees the computer .".split()])[0][-2:] == ["<unk>", "."]
 
 
-def test_weights_of_another_kind_are_refused(tmp_path: Path) -> None:
-    other = tmp_path / "other.safetensors"
-    weights.save(other, {"x": torch.ones(2)}, D=3)
-    with pytest.raises(ValueError, match="is no translator: its metadata lacks source_words"):
-        load_translator(str(other))
-
-
-def test_weights_of_other_sizes_are_refused_by_their_name(tmp_path: Path) -> None:
-    path = tmp_path / "small.safetensors"
-    tensors, metadata = weights.load("bilingual-gru")
-    weights.save(path, tensors, **{**metadata, "D": 8})
-    with pytest.raises(ValueError, match=r"small\.safetensors does not fit this Seq2Seq"):
-        load_translator(str(path))
-
-
-def test_weights_of_another_score_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "other.safetensors"
-    tensors, metadata = weights.load("bilingual-attention")
-    weights.save(path, tensors, **{**metadata, "score": "dot"})
-    with pytest.raises(ValueError, match=r"decoder\.score\.w_v is not in the model"):
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("bilingual-gru", {"D": 8}, r"model\.safetensors does not fit this Seq2Seq"),
+        ("bilingual-attention", {"score": "dot"}, r"decoder\.score\.w_v is not in the model"),
+        (None, {"D": 3}, "is no translator: its metadata lacks source_words"),
+    ],
+)
+def test_weights_of_another_kind_or_size_are_refused(
+    name: str | None, change: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.safetensors"
+    tensors, metadata = weights.load(name) if name else ({"x": torch.ones(2)}, {})
+    weights.save(path, tensors, **{**metadata, **change})
+    with pytest.raises(ValueError, match=message):
         load_translator(str(path))
 
 
@@ -777,7 +774,7 @@ def test_what_is_hidden_at_one_step_gets_no_weight_and_may_cost_the_word():
     assert blind.probability < 0.05
 
 
-def test_survivors_are_counted_as_one_sentence_after_the_other_would_be(unchecked: None) -> None:
+def test_survivors_are_counted_as_one_sentence_after_the_other_would_be() -> None:
     """A word of a probability above one half is the likeliest; others may be, too."""
     translator = load_translator("bilingual-attention")
     pairs, by_hand = bilingual().test[173:175], dict[str, list[int]]()

@@ -1,9 +1,6 @@
 """Weights in files: whole or not at all, and only into the model that they fit."""
 
 import json
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
+from test_files import room_for
 from torch import nn
 
 from tinylib.gpt import GPT, GPTConfig
@@ -44,17 +42,6 @@ class Tied(nn.Module):
         self.norm = nn.BatchNorm1d(D)
         self.output = nn.Linear(D, V, bias=False)
         self.output.weight = self.embedding.weight
-
-
-@contextmanager
-def room_for(size: int) -> Iterator[None]:
-    """A disk on which no file can grow beyond `size` bytes."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture

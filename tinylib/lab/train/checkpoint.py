@@ -18,6 +18,9 @@ from tinylib.lab.train.weights import load_into, tensors_of
 Model = TypeVar("Model", bound=nn.Module)
 Data = TypeVar("Data")
 
+FORM = 2
+"""Which form of descriptions the file holds. Files of the first do not name theirs."""
+
 
 @contextmanager
 def exclusive(path: Path | None, what: str) -> Iterator[None]:
@@ -88,6 +91,7 @@ class Checkpoint:
         weights.save(
             self.path,
             tensors,
+            form=FORM,
             settings=self.settings,
             model=self.model,
             loss=self.loss,
@@ -159,13 +163,14 @@ class Checkpoint:
         if differs := [name for name in self.settings if self.settings[name] != there.get(name)]:
             changes = ", ".join(f"{n} {_change(there.get(n), self.settings[n])}" for n in differs)
             return f"is the checkpoint of another run ({changes})"
-        wrong = weights.misfit(model, _under("model.", tensors))
-        there = fingerprint.with_todays_names(metadata["model"])
-        wrong = wrong or fingerprint.differences(there, self.model)
-        if wrong:
+        if wrong := weights.misfit(model, _under("model.", tensors)):
             return f"is the checkpoint of another model ({wrong})"
-        if wrong := fingerprint.differences(metadata["loss"], self.loss):
-            return f"is the checkpoint of another loss ({wrong})"
+        for what, here in {"model": self.model, "loss": self.loss}.items():
+            there = metadata[what]
+            if metadata.get("form") != FORM:
+                there = fingerprint.of_older(there, here)
+            if wrong := fingerprint.differences(there, here):
+                return f"is the checkpoint of another {what} ({wrong})"
         return ""
 
 

@@ -1,20 +1,19 @@
-"""What identifies a run: its model's structure, its loss, its first batch.
+"""What identifies a run: its model's configuration, its loss's, and its first batch.
 
 Tensors' shapes do not show the number of heads, a dropout probability or an activation. So a
-model is described by the classes and the plain attributes of its modules, and a loss by the
-settings that it carries. All of it is text, and the same in every process.
+model is described by the classes and the plain attributes of its modules, and a loss by what its
+arguments are set to. All of it is text, and the same in every process. What a description leaves
+out, the loss of the first batch shows.
 """
 
 import hashlib
+import inspect
 import math
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from enum import Enum
 from functools import partial
-from inspect import unwrap
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import torch
@@ -29,10 +28,8 @@ PLAIN = (bool, int, float, complex, str, bytes, Enum, range, slice, torch.dtype,
 """Described by their `repr`. Devices and paths are not, as a run may move to another machine."""
 
 INTERNAL = {*vars(nn.Module())}
-DEEPEST = 4
-MOST = 1000
 LONGEST = 100
-"""How deep attributes are followed, how many items of a list count, how long a text is kept."""
+"""So long a text is kept as it is; of a longer one, its beginning and its sha256."""
 
 
 def of_model(model: nn.Module) -> Description:
@@ -43,124 +40,70 @@ def of_model(model: nn.Module) -> Description:
         found[f"{at}class"] = type(module).__qualname__
         for name, value in vars(module).items():
             if name not in INTERNAL:
-                found.update(_settings(at + name, value))
+                found |= _plain(_fields(at + name, value))
     for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
-        found[name] = _text(tensor) + (", trained" if tensor.requires_grad else "")
+        trained = ", trained" if tensor.requires_grad else ""
+        found[name] = f"{tensor.dtype} {tuple(tensor.shape)}{trained}"
     return found
 
 
 def of_loss(loss: Callable[..., Any]) -> Description:
     """What a loss function is set to, but not its name.
 
-    That is what `partial` has bound, defaults, and plain values from the function around it; the
-    decimal numbers in its code; the attributes of a callable object.
+    That is its arguments' defaults, also those that `partial` has bound, and what is plain around
+    it or in its object.
     """
-    found: Description = {}
-    while isinstance(loss, partial):
-        found |= {f"argument {i}": _text(value) for i, value in enumerate(loss.args)}
-        found = {name: _text(value) for name, value in loss.keywords.items()} | found
-        loss = loss.func
-    if isinstance(loss, MethodType):
-        found = _of_object(loss.__self__) | found
-        loss = loss.__func__
-    own = _inside(loss) if isinstance(loss, FunctionType) else _of_object(loss)
-    return own | found
+    inner = loss
+    while isinstance(inner, partial):
+        inner = inner.func
+    owner = getattr(inner, "__self__", inner)
+    if isinstance(owner, nn.Module):
+        return of_model(owner)
+    found = dict(getattr(owner, "__dict__", {}))
+    if isinstance(inner, FunctionType):
+        inner = inspect.unwrap(inner)
+        cells = zip(inner.__code__.co_freevars, inner.__closure__ or (), strict=True)
+        found = {name: cell.cell_contents for name, cell in cells}
+    arguments = inspect.signature(loss).parameters.items()
+    found |= {name: a.default for name, a in arguments if a.default is not a.empty}
+    return _plain(found.items())
 
 
-def _of_object(owner: object) -> Description:
-    return (
-        of_model(owner) if isinstance(owner, nn.Module) else _plain(getattr(owner, "__dict__", {}))
-    )
-
-
-def _plain(values: Mapping[str, Any], above: tuple[int, ...] = ()) -> Description:
-    """Those that are plain; what else is there may be changed by every call."""
-    kinds = (*PLAIN, tuple, partial, FunctionType, BuiltinFunctionType)
-    return {name: _text(v, above) for name, v in values.items() if isinstance(v, kinds)}
-
-
-def _inside(function: FunctionType, above: tuple[int, ...] = ()) -> Description:
-    """A function's defaults, plain values from around it, and decimal numbers."""
-    function = unwrap(function)
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    defaults = function.__defaults__ or ()
-    values = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
-    values |= function.__kwdefaults__ or {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # not yet assigned
-            values[name] = cell.cell_contents
-    found = _plain(values, (*above, id(function)))
-    if numbers := list(_decimals(function.__code__)):
-        found["numbers"] = _text(numbers)
-    return found
-
-
-def _decimals(code: CodeType) -> Iterator[float]:
-    """Whole numbers are left out: which of them a function's constants list depends on Python."""
-    for constant in code.co_consts:
-        if isinstance(constant, float):
-            yield constant
-        elif isinstance(constant, CodeType):
-            yield from _decimals(constant)
-
-
-def _settings(name: str, value: object) -> Iterator[tuple[str, str]]:
+def _fields(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """One entry for each field of a named tuple or dataclass, so that a message can name it."""
-    fields: Mapping[str, Any] | None = None
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+    fields: Mapping[str, Any] = {}
+    if hasattr(value, "_asdict"):
         fields = value._asdict()
     elif is_dataclass(value) and not isinstance(value, type):
         fields = vars(value)
-    if fields is None:
-        yield name, _short(_text(value))
-    else:
-        for field, inner in fields.items():
-            yield f"{name}.{field}", _short(_text(inner))
+    yield from ((f"{name}.{field}", inner) for field, inner in fields.items())
+    if not fields:
+        yield name, value
+
+
+def _plain(values: Iterable[tuple[str, Any]]) -> Description:
+    """Those that are plain, as text: what else is there may be changed by every call."""
+    texts = {name: _text(value) for name, value in values}
+    return {name: _short(text) for name, text in texts.items() if text is not None}
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, PLAIN):
+        return repr(value)
+    if isinstance(value, FunctionType):
+        return value.__qualname__
+    if isinstance(value, type | BuiltinFunctionType):
+        return value.__name__
+    if type(value) in (list, tuple):
+        inside = [_text(part) for part in value]
+        return None if None in inside else f"[{', '.join(map(str, inside))}]"
+    return None
 
 
 def _short(text: str) -> str:
     if len(text) <= LONGEST:
         return text
     return f"{text[:20]}... (sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"
-
-
-def _text(value: object, above: tuple[int, ...] = ()) -> str:
-    """The value as text without memory addresses; of tensors and models only their kind."""
-    kind = type(value).__qualname__
-    if isinstance(value, PLAIN):
-        return repr(value)
-    if isinstance(value, type | ModuleType | BuiltinFunctionType):
-        return value.__name__
-    if isinstance(value, nn.Module) or id(value) in above or len(above) == DEEPEST:
-        return kind
-    above = (*above, id(value))
-
-    def listed(values: Sequence[Any]) -> str:
-        more = f", ... {len(values)} in all" if len(values) > MOST else ""
-        return ", ".join(_text(v, above) for v in values[:MOST]) + more
-
-    def named(values: Mapping[str, Any]) -> str:
-        return ", ".join(f"{name}={_text(v, above)}" for name, v in values.items())
-
-    if isinstance(value, partial):
-        inside = [_text(value.func, above), listed(value.args), named(value.keywords)]
-        return f"partial({', '.join(part for part in inside if part)})"
-    if isinstance(value, MethodType):
-        return value.__func__.__qualname__
-    if isinstance(value, FunctionType):
-        inside = [f"{name}={text}" for name, text in _inside(value, above).items()]
-        return value.__qualname__ + (f"({', '.join(inside)})" if inside else "")
-    if hasattr(value, "dtype") and hasattr(value, "shape"):  # torch's and NumPy's
-        return f"{value.dtype} {tuple(value.shape)}"
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return f"{kind}({named(value._asdict())})"
-    if isinstance(value, list | tuple | deque):
-        return f"[{listed(list(value))}]"
-    if isinstance(value, set | frozenset):
-        return f"{{{', '.join(sorted(_text(v, above) for v in value))}}}"
-    if isinstance(value, Mapping):
-        return f"{{{listed(list(value.items()))}}}"
-    return f"{kind}({named(getattr(value, '__dict__', {}))})"
 
 
 def of_data(data: object) -> str:
@@ -184,14 +127,23 @@ RENAMED = {"longest": "max_len"}
 """Attributes that descriptions in older checkpoints call by the name on the left."""
 
 
-def with_todays_names(description: Mapping[str, str]) -> Description:
-    """A stored description, with :data:`RENAMED` attributes by their present names."""
+def of_older(older: Mapping[str, str], today: Description) -> Description:
+    """What an older checkpoint says, as far as a description says it today.
 
-    def today(path: str) -> str:
+    Attributes had other names, functions were described with all that they hold, as in
+    "relu(slope=0.1)", and so was what is not plain.
+    """
+
+    def renamed(path: str) -> str:
         above, dot, name = path.rpartition(".")
         return above + dot + RENAMED.get(name, name)
 
-    return {today(path): text for path, text in description.items()}
+    there = {renamed(path): text for path, text in older.items()}
+    return {
+        name: today[name] if name in today and text.startswith(f"{today[name]}(") else text
+        for name, text in there.items()
+        if name in today or name.endswith("class")
+    }
 
 
 # --- the first loss ------------------------------------------------------------------------------

@@ -7,19 +7,18 @@
 
 Which one is quickest depends on the processor and on the sizes of the model. Products in bf16 are
 quick on a processor that has instructions for them, and very slow where PyTorch has to imitate
-them. So "auto" measures: a copy of the model takes a few steps in each
-precision, in turns, and plain float32 ("highest") stays unless another is quicker.
+them. So with "auto" a copy of the model takes a few steps in each precision, in turns, and plain
+float32 ("highest") stays unless another is clearly quicker.
 """
 
 import copy
 import json
+import math
 import platform
-import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -60,12 +59,13 @@ MARGIN = 0.95
 """Another precision is chosen if it takes at most this share of the time: ties go to the plainer
 one, and the noise of a measurement decides nothing."""
 
-WARM_UP, LEAST, MOST, SECONDS = 2, 3, 40, 1.0
-"""Rounds of a trial: so many before it counts; at least and at most so many that do, and no more
-once so many seconds were measured."""
+ROUNDS = 6
+"""So many steps a trial takes in each precision. The shortest counts, so the first ones, in which
+memory is found and kernels are made ready, do not."""
 
 HOPELESS = 3.0
-"""What takes so many times as long as the first is measured no further."""
+"""Where a product in bf16 takes so many times as long as in float32, no step in it is tried: that
+of a large model would take a minute."""
 
 
 @cache
@@ -167,7 +167,6 @@ def decide(
     allowed: Sequence[str] = tuple(SETTINGS),
     checkpoint: str | Path | None = None,
     show: bool = True,
-    clock: Clock | None = None,
     device: devices.Device | None = None,
 ) -> Precision:
     """The precision in which steps of this training take the least time on this processor.
@@ -198,7 +197,7 @@ def decide(
                     f"{checkpoint} does not say in which precision its training began ({file} is "
                     "missing): fix the precision by its name, or start again"
                 )
-            speed = _tried(model, loss, batch, allowed, clock or devices.clock_of(place), place)
+            speed = _tried(model, loss, batch, allowed, place)
             chosen = Precision(quickest(speed), computer(place), speed)
         elif _wanted in allowed:
             chosen = Precision(_wanted, computer(place), {})
@@ -225,69 +224,46 @@ def _tried(
     loss: Callable[[Model, Data], Tensor],
     batch: Callable[[int], Data],
     allowed: Sequence[str],
-    clock: Clock,
     place: torch.device,
 ) -> dict[str, float]:
     """How many times as many steps each takes in the same time as "highest"."""
+    trial, clock = copy.deepcopy(model).to(place).train(), devices.clock_of(place)
     names = [name for name in SETTINGS if name in ("highest", *allowed)]
-    trial = copy.deepcopy(model).to(place).train()
+    if processes.mean(time_in_bf16(clock, place)) > HOPELESS:
+        names = [name for name in names if not SETTINGS[name].bf16]
 
-    def step(name: str, data: Data) -> None:
-        with precision(name) as setting:
-            value = setting.of(loss)(trial, data)
-            trial.zero_grad()
-            value.backward()
+    def step(name: str) -> Callable[[], None]:
+        def take() -> None:
+            with precision(name) as setting:
+                value = setting.of(loss)(trial, data)
+                trial.zero_grad()
+                value.backward()
+
+        return take
 
     with devices.random_kept():
         data = processes.rows(batch(0), processes.rank(), processes.number())
         data = devices.moved(data, place)
-        times = {name: 1.0 for name in names}
-        share = time_in_bf16(clock, place) if any(SETTINGS[name].bf16 for name in names) else 0.0
-        if share > HOPELESS:
-            times |= {name: share for name in names if SETTINGS[name].bf16}
-        steps = {n: partial(step, n, data) for n in names if times[n] < HOPELESS}
-        times |= relative_times(steps, clock)
-    return {name: 1 / processes.mean(taken) for name, taken in times.items()}
+        times = shortest({name: step(name) for name in names}, clock)
+    shares = {name: processes.mean(taken / times["highest"]) for name, taken in times.items()}
+    return {name: 1 / share for name, share in shares.items()}
 
 
 def time_in_bf16(clock: Clock, place: torch.device = devices.CPU) -> float:
-    """How many times as long as in float32 a product in bf16 takes.
-
-    That is a millisecond's work. Where it is slow, one step of a large model would take a minute.
-    """
+    """How many times as long as in float32 a product in bf16 takes: a millisecond's work."""
     x = torch.ones(256, 256, device=place)
     half = x.bfloat16()
-    found = relative_times({"float32": lambda: x @ x, "bf16": lambda: half @ half}, clock)
-    return found["bf16"]
+    times = shortest({"float32": lambda: x @ x, "bf16": lambda: half @ half}, clock)
+    return times["bf16"] / times["float32"]
 
 
-def relative_times(
-    runs: Mapping[str, Callable[[], Any]], clock: Clock = time.process_time
-) -> dict[str, float]:
-    """The time of each as a share of the first's: the median over rounds in which all take turns.
-
-    Each round goes through them in the other direction, and a share is that of one round: so what
-    else the machine does hits all alike. Not counted are the first rounds, in which memory is
-    found and kernels are made ready.
-    """
-
-    def timed(name: str) -> float:
-        start = clock()
-        runs[name]()
-        return max(clock() - start, 1e-6)  # a coarse clock may see no time pass
-
-    first, *_ = names = list(runs)
-    for _ in range(WARM_UP):
-        warm = {name: timed(name) for name in names}
-    shares = {name: [warm[name] / warm[first]] for name in names}
-    names = [name for name in names if shares[name][0] < HOPELESS]
-    counted: dict[str, list[float]] = {name: [] for name in names}
-    spent = 0.0
-    for turn in range(MOST):
-        if len(names) == 1 or (turn >= LEAST and spent >= SECONDS):
-            break
-        round_ = {name: timed(name) for name in (names if turn % 2 else reversed(names))}
-        spent += sum(round_.values())
-        for name in names:
-            counted[name].append(round_[name] / round_[first])
-    return {name: statistics.median(counted.get(name) or shares[name]) for name in runs}
+def shortest(runs: Mapping[str, Callable[[], Any]], clock: Clock) -> dict[str, float]:
+    """The shortest time of each, of rounds in which all take turns."""
+    times = dict.fromkeys(runs, math.inf)
+    for _ in range(ROUNDS):
+        for name, run in runs.items():
+            start = clock()
+            run()
+            # a coarse clock may see no time pass
+            times[name] = min(times[name], max(clock() - start, 1e-6))
+    return times
