@@ -28,7 +28,7 @@ EDITS = {
     "tinylib/synthesizer.py": {CHAPTER, HOUSE},  # chapter 10 names what holds every model
     "tinylib/checks.py": PARTS,
     "tinylib/exercises/transformer.py": {CHAPTER, HOUSE},
-    "tinylib/lab/plot/curves.py": PARTS,  # what trains may draw its progress
+    "tinylib/lab/figures/curves.py": PARTS,  # what trains may draw its progress
     "tinylib/lab/palette.json": PARTS,
     "tinylib/weights/bilingual-transformer.safetensors": PARTS,
     "tinylib/live/widget.py": PARTS - {CONCEPT},

@@ -24,46 +24,77 @@ from matplotlib.text import Text
 from PIL import Image
 
 from tinylib import bleu
-from tinylib.lab import plot
-from tinylib.lab.plot.architecture import (
-    add_norm,
-    decoder_only,
-    encoder_decoder,
-    generation,
-    gpt,
-    kv_cache,
-    multi_head_attention,
-    paths,
-    positional_encoding,
-    self_attention,
-    seq2seq_attention,
-    synthesizer,
-    transformer,
+from tinylib.lab.figures.attention_scoring import (
+    attention_shapes,
+    looking_back,
+    two_scores,
+    worked_pooling,
 )
-from tinylib.lab.plot.attending import attended, both_ways, emerging, hidings
-from tinylib.lab.plot.attention import alignment, maps
-from tinylib.lab.plot.blocks import Stage, blocks, walk
-from tinylib.lab.plot.curves import distributions, hands, lines, over_words, softmax_bars
-from tinylib.lab.plot.diagram import KINDS, Arrow, Box, diagram
-from tinylib.lab.plot.heads import averages, sharing, slices, worked_heads
-from tinylib.lab.plot.induction import phase_change, stripe
-from tinylib.lab.plot.inside import Hop, lens, route, shares
-from tinylib.lab.plot.matrices import heat, heats, rasters
-from tinylib.lab.plot.mixed import between, dropout, queries_and_keys
-from tinylib.lab.plot.parts import percent
-from tinylib.lab.plot.passes import passes
-from tinylib.lab.plot.positions import Turn, Turned, added, fed, turns
-from tinylib.lab.plot.recurrent import memory, shifted, translator
-from tinylib.lab.plot.scores import attention_shapes, charts, looking_back, two_scores
-from tinylib.lab.plot.sentences import grams_of, matches, tree
-from tinylib.lab.plot.steps import worked_rnn
-from tinylib.lab.plot.style import Figure, luminance, shade
-from tinylib.lab.plot.training import answers, panels
-from tinylib.lab.plot.translation import glossed, side_by_side, two_queries
-from tinylib.lab.plot.vectors import plane
-from tinylib.lab.plot.word_by_word import unrolled
-from tinylib.lab.plot.worked import worked_attention, worked_pooling
-from tinylib.lab.plot.writing import bottleneck, draws, readings
+from tinylib.lab.figures.curves import charts, lines
+from tinylib.lab.figures.decoding import grams_of, matches, tree
+from tinylib.lab.figures.diagram import KINDS, Arrow, Box, diagram
+from tinylib.lab.figures.encoder_decoder import (
+    answers,
+    panels,
+    plane,
+    softmax_bars,
+    unrolled,
+    worked_rnn,
+)
+from tinylib.lab.figures.encoder_decoder import architecture as encoder_decoder
+from tinylib.lab.figures.generation import architecture as generation
+from tinylib.lab.figures.generation import distributions, draws
+from tinylib.lab.figures.gpt import architecture as gpt
+from tinylib.lab.figures.gpt import decoder_only, over_words
+from tinylib.lab.figures.inside_gpt import Hop, lens, phase_change, route, shares, stripe
+from tinylib.lab.figures.kv_cache import architecture as kv_cache
+from tinylib.lab.figures.kv_cache import bottleneck, readings, sharing
+from tinylib.lab.figures.matrices import alignment, emerging, heat, heats
+from tinylib.lab.figures.multi_head_attention import architecture as multi_head_attention
+from tinylib.lab.figures.multi_head_attention import averages, slices, worked_heads
+from tinylib.lab.figures.parts import percent
+from tinylib.lab.figures.positional_encoding import Turn, Turned, added, fed, hands, rasters, turns
+from tinylib.lab.figures.positional_encoding import architecture as positional_encoding
+from tinylib.lab.figures.self_attention import architecture as self_attention
+from tinylib.lab.figures.self_attention import (
+    between,
+    dropout,
+    paths,
+    queries_and_keys,
+    worked_attention,
+)
+from tinylib.lab.figures.sentences import glossed, shifted
+from tinylib.lab.figures.seq2seq import memory, translator
+from tinylib.lab.figures.seq2seq_attention import architecture as seq2seq_attention
+from tinylib.lab.figures.seq2seq_attention import (
+    attended,
+    both_ways,
+    hidings,
+    side_by_side,
+    two_queries,
+)
+from tinylib.lab.figures.sheet import Figure
+from tinylib.lab.figures.style import (
+    COLOURS,
+    CURVES,
+    DASHES,
+    HATCH,
+    HEADS,
+    HUES,
+    INK,
+    MARKERS,
+    PAPER,
+    PHONE,
+    SMALL,
+    SOFT,
+    luminance,
+    shade,
+)
+from tinylib.lab.figures.synthesizer import architecture as synthesizer
+from tinylib.lab.figures.tokens import merging, units, utf8
+from tinylib.lab.figures.transformer import architecture as transformer
+from tinylib.lab.figures.transformer import passes
+from tinylib.lab.figures.transformer_block import Stage, add_norm, blocks, walk
 from tinylib.multi_head_attention import multi_head_attention as multi_head_attention_of
 from tinylib.tokens import BytePairs, from_bytes
 
@@ -168,13 +199,6 @@ LOOKS = torch.tensor(  # the last row looks one word too far to the left
 
 def aligned() -> Figure:
     return alignment(LOOKS, FRENCH, ENGLISH, "Looks", GOLD)
-
-
-HEADS = torch.stack([LOOKS, torch.full((6, 6), 1 / 6), LOOKS.flip(0)]).expand(2, 3, 6, 6)
-
-
-def grid() -> Figure:
-    return maps(HEADS, FRENCH, ENGLISH, "All heads", GOLD)
 
 
 X50, PER_ROW = torch.linspace(0, 5, 50), torch.linspace(0, 5, 41)
@@ -496,14 +520,13 @@ DRAW = {
     "charts": small_charts,
     "looking_back": before_noir,
     "alignment": aligned,
-    "maps": grid,
     "dots": dotted,
     "log": lambda: dotted("xy"),
     "rasters": three_rasters,
     "hands": clocks,
-    "merging": lambda: plot.merging(BY_HAND, 6),
-    "utf8": lambda: plot.utf8("aé€😀"),
-    "units": lambda: plot.units({"characters": [[1.5, 2.5], [1.6, 2.7]], "large": [[4, 2]]}, "ab"),
+    "merging": lambda: merging(BY_HAND, 6),
+    "utf8": lambda: utf8("aé€😀"),
+    "units": lambda: units({"characters": [[1.5, 2.5], [1.6, 2.7]], "large": [[4, 2]]}, "ab"),
     "heat": lambda: heat(SCORES.softmax(-1), WORDS, WORDS, "Attention weights"),
     "heats": lambda: heats([(CAUSAL, WORDS, WORDS, "Scores"), (X, WORDS, ["1", "2", "3"], "x")]),
     "lines": three_lines,
@@ -620,7 +643,7 @@ def test_no_text_is_smaller_than_nine_points_or_off_the_page(name):
 
 def test_pyplot_is_never_imported():
     code = (
-        "import sys; from tinylib.lab.plot import architecture as a; a.self_attention(); "
+        "import sys; from tinylib.lab.figures import self_attention as a; a.architecture(); "
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -680,10 +703,10 @@ def test_black_or_white_is_legible_on_every_shade(value):
 
 
 def test_lines_labels_and_notes_are_legible_on_paper():
-    for colour in (*plot.CURVES, plot.INK, plot.SOFT):
-        assert contrast(colour, plot.PAPER) >= 4.5
+    for colour in (*CURVES, INK, SOFT):
+        assert contrast(colour, PAPER) >= 4.5
     for kind in KINDS.values():
-        assert contrast(plot.INK, kind.fill) >= 4.5 and contrast(kind.line, plot.PAPER) >= 3
+        assert contrast(INK, kind.fill) >= 4.5 and contrast(kind.line, PAPER) >= 3
 
 
 # Heat maps
@@ -705,7 +728,7 @@ def test_values_are_written_in_their_cells_with_enough_contrast():
 
 
 def test_words_of_all_scripts_are_drawn_in_fonts_that_have_them(monkeypatch):
-    style: Any = sys.modules["tinylib.lab.plot.style"]
+    style: Any = sys.modules["tinylib.lab.figures.sheet"]
     assert style.fonts_for("cat, é, α, Ж, שלום, −∞ 50\u00a0%, e\u0301") == (["DejaVu Sans"], set())
     families, absent = style.fonts_for("𝒳")  # matplotlib itself brings a font that has it
     assert len(families) == 2 and absent == set()
@@ -828,7 +851,7 @@ def test_no_panel_is_refused():
 
 def frames(figure: Figure) -> list[tuple[float, float]]:
     """Where the outer lines of the double frames begin."""
-    ink = mpl.colors.to_rgba(plot.INK)
+    ink = mpl.colors.to_rgba(INK)
     every = patches(figure, "Rectangle")
     return [patch.get_xy() for patch in every if patch.get_edgecolor() == ink][::2]
 
@@ -863,8 +886,8 @@ def test_an_alignment_is_legible_on_a_phone(n):
     words = ["grandissent" if i % 2 else "les" for i in range(n)]
     figure = alignment(torch.eye(n), words, words, "m", [(i,) for i in range(n)])
     width = figure.drawing.get_size_inches()[0] * 96
-    assert width <= plot.PHONE
-    assert plot.SMALL * 96 / 72 * 340 / width >= 9
+    assert width <= PHONE
+    assert SMALL * 96 / 72 * 340 / width >= 9
     sheet = figure.drawing.bbox
     assert all(text.get_window_extent().x1 < sheet.x1 for text in texts(figure))
 
@@ -891,55 +914,6 @@ def test_an_alignment_of_too_many_words_is_refused():
     words = [str(i) for i in range(40)]
     with pytest.raises(ValueError, match="40 columns are too many"):
         alignment(torch.eye(40), words, words, "m")
-
-
-def test_a_line_of_maps_for_every_block_and_a_score_for_every_head():
-    figure = grid()
-    written = [text.get_text() for text in texts(figure)]
-    for word, times in {"block 0": 1, "block 1": 1, "pas": 2, "see": 3}.items():
-        assert written.count(word) == times
-    right = [sum(int(m[t].argmax()) in GOLD[t] for t in range(6) if GOLD[t]) for m in HEADS[0]]
-    assert right[0] == 4
-    for h, count in enumerate(right):
-        assert written.count(f"head {h}: {count}") == 2
-        assert f"block 1 head {h} {count}" in figure.alt
-    at = frames(figure)
-    assert len(at) == 2 * 3 * 6 and len(set(at)) == len(at)
-    cell = patches(figure, "Rectangle")[0].get_width()
-    lefts, tops = (sorted(set(np.round(axis, 1))) for axis in zip(*at, strict=True))
-    assert (len(lefts), len(tops)) == (3 * 5, 2 * 5)
-    assert tops[1] - tops[0] == pytest.approx(cell, abs=0.1)
-    plain = maps(HEADS, FRENCH, ENGLISH, "All heads")
-    assert not frames(plain) and "gold" not in plain.alt
-    assert "head 0" in [text.get_text() for text in texts(plain)]
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 7])
-def test_four_maps_fit_a_phone(n):
-    words = ["grandissent" if i % 2 else "les" for i in range(n)]
-    figure = maps(torch.eye(n).expand(2, 4, n, n), words, words, "m", [(i,) for i in range(n)])
-    assert figure.drawing.get_size_inches()[0] * 96 <= plot.PHONE + 1
-    names = [text for text in texts(figure) if text.get_text().startswith("head")]
-    extents = [text.get_window_extent() for text in names[:4]]
-    assert not any(a.overlaps(b) for a, b in pairwise(extents))
-
-
-@pytest.mark.parametrize(
-    ("weights", "gold", "message"),
-    [
-        (torch.ones(2, 2), (), r"has shape \(2, 2\): pass one map for each block and head"),
-        (torch.ones(0, 2, 2, 2), (), "pass one map"),
-        (torch.full((1, 1, 2, 2), 1.5), (), "take the softmax first"),
-        (torch.full((1, 1, 2, 2), torch.nan), (), "holds nan"),
-        (torch.ones(1, 1, 2, 3), (), "is 2×3 but has 2 row and 2 column labels"),
-        (torch.ones(1, 1, 2, 2), [(0,)], "1 gold rows for 2 words"),
-        (torch.ones(1, 1, 2, 2), [(0,), (2,)], "gold sends 'b' to column 2"),
-        (torch.ones(1, 30, 2, 2), (), "30 maps of 2 columns do not fit"),
-    ],
-)
-def test_bad_maps_are_refused_with_advice(weights, gold, message):
-    with pytest.raises(ValueError, match=message):
-        maps(weights, ["a", "b"], ["c", "d"], "m", gold)
 
 
 # Large matrices
@@ -1049,7 +1023,7 @@ def test_bad_angles_are_refused_with_advice(theta, message):
 
 def test_hands_fit_a_phone_or_are_refused():
     seven = hands(torch.ones(2, 7), ["word", "word"], [f"hand {j}" for j in range(7)], "m")
-    assert seven.drawing.get_size_inches()[0] * 96 <= plot.PHONE
+    assert seven.drawing.get_size_inches()[0] * 96 <= PHONE
     with pytest.raises(ValueError, match="8 columns are too many"):
         hands(torch.ones(1, 8), ["journey"], [f"hand {j}" for j in range(8)], "m")
 
@@ -1162,8 +1136,8 @@ def test_a_layer_is_seen_in_the_plane_of_both_queries():
     axes = opened().drawing.axes[0]
     points = [line for line in axes.get_lines() if line.get_marker() == "o"]
     faces = [line.get_markerfacecolor() for line in points]
-    full = [plot.COLOURS["query"], plot.COLOURS["key"]]
-    assert faces == [*full, plot.PAPER], "0, river and the hollow fruit"
+    full = [COLOURS["query"], COLOURS["key"]]
+    assert faces == [*full, PAPER], "0, river and the hollow fruit"
     assert {"← rather for “bat”", "rather for “bank” →", "↑ for both"} <= set(labels)
     with pytest.raises(ValueError, match="pass two"):
         queries_and_keys({"bank": [1.0, 0.0]}, OFFERED, {}, title="", says_title="")
@@ -1221,8 +1195,8 @@ def test_a_rotation_goes_the_shorter_way_and_keeps_its_length():
 def test_a_wrong_position_is_marked():
     figure = positions_fed()
     edges = [mpl.colors.to_hex(box.get_edgecolor()) for box in patches(figure, "FancyBboxPatch")]
-    assert edges.count(plot.COLOURS["error"]) == 1, "that of “two”, one by one"
-    assert edges.count(plot.COLOURS["position"]) == 3
+    assert edges.count(COLOURS["error"]) == 1, "that of “two”, one by one"
+    assert edges.count(COLOURS["position"]) == 3
     assert "at once: 0, 1; one by one: 0, 0" in figure.alt
     with pytest.raises(ValueError, match="each of 2 words"):
         fed(["one", "two"], [("at once", [0])])
@@ -1506,7 +1480,7 @@ def test_curves_are_told_apart_without_colour_and_named_at_their_ends():
     assert [text.get_text() for text in axes.texts] == ["sum", "none", "softmax"]  # from below
     extents = [text.get_window_extent() for text in axes.texts]
     assert not any(a.overlaps(b) for a, b in pairwise(extents))
-    assert len(set(plot.DASHES)) == len(set(plot.MARKERS)) == len(plot.CURVES) == 8
+    assert len(set(DASHES)) == len(set(MARKERS)) == len(CURVES) == 8
 
 
 def test_a_curve_has_the_colour_of_its_name_whatever_is_drawn_beside_it():
@@ -1519,7 +1493,7 @@ def test_a_curve_has_the_colour_of_its_name_whatever_is_drawn_beside_it():
     assert some["rotary"] == others["rotary"] and some["ALiBi"] == others["ALiBi"]
     assert len({*some.values()}) == 3, "a curve that is not listed takes what is left"
     heads = colours("head 2", "head 0")
-    assert heads == {f"head {h}": plot.CURVES[plot.HUES.index(plot.HEADS[h])] for h in (2, 0)}
+    assert heads == {f"head {h}": CURVES[HUES.index(HEADS[h])] for h in (2, 0)}
 
 
 def axes_lines(figure: Figure) -> list[Any]:
@@ -1718,7 +1692,7 @@ def test_bars_before_and_after_start_at_one_line_and_what_is_cut_is_hatched():
     figure = chosen()
     order = [0, 3, 7, 10, 2, 5, 6]  # 30, 20, 16, 10, 8, 5 and 4 %
     was = [*NEXT[order].tolist(), 0.07]
-    filled, cut = bars_of(figure, plot.COLOURS["probability"]), bars_of(figure, plot.INK)
+    filled, cut = bars_of(figure, COLOURS["probability"]), bars_of(figure, INK)
     assert len(filled) == 4 * 8 and len(cut) == 3 and all(bar.get_hatch() for bar in cut)
     sharp, few = filled[:8], filled[8:16]
     scale = sharp[0].get_width() / float(NEXT[0] ** 2 / (NEXT**2).sum())
@@ -1727,7 +1701,7 @@ def test_bars_before_and_after_start_at_one_line_and_what_is_cut_is_hatched():
     )
     assert [bar.get_width() for bar in cut] == pytest.approx([scale * x for x in was[5:]])
     assert {bar.get_x() for bar in cut} == {bar.get_x() for bar in few} != {sharp[0].get_x()}
-    hollow = bars_of(figure, plot.SOFT)
+    hollow = bars_of(figure, SOFT)
     assert len(hollow) == 4 * 8 - 3
     assert [bar.get_width() for bar in hollow[:8]] == pytest.approx([scale * x for x in was])
     written = [text.get_text() for text in texts(figure)]
@@ -1757,7 +1731,7 @@ def test_some_of_those_that_share_a_bar_are_cut():
     assert "12 %, 1 cut" in [text.get_text() for text in texts(figure)]
     bars = patches(figure, "Rectangle")
     cut = min((bar for bar in bars if bar.get_hatch()), key=lambda bar: bar.get_y())
-    others = max(bars_of(figure, plot.SOFT), key=lambda bar: bar.get_y())
+    others = max(bars_of(figure, SOFT), key=lambda bar: bar.get_y())
     assert cut.get_width() == pytest.approx(others.get_width() / 3)
     assert cut.get_x() + cut.get_width() == pytest.approx(others.get_x() + others.get_width())
 
@@ -1962,7 +1936,7 @@ def test_the_whole_text_is_read_and_the_next_token_is_appended():
 
 def test_with_a_cache_only_the_last_row_is_computed():
     lines: Any = drawn("kv_cache").drawing.axes[0].lines[:-3]  # without the legend
-    now, kept, each = KINDS["op"].line, plot.HATCH, 3 * 6 * 3 + 21
+    now, kept, each = KINDS["op"].line, HATCH, 3 * 6 * 3 + 21
     cells = [(*line.get_xydata()[0], line.get_markerfacecolor()) for line in lines]
     assert len(cells) == 2 * each
     without, cached = cells[:each], cells[each:]
@@ -2039,7 +2013,7 @@ def test_a_box_of_several_rows_is_met_at_its_side():
 def test_the_symbol_of_a_mask_is_that_of_its_box():
     def dark(figure: Figure) -> list[int]:
         cells = [cell for cell in patches(figure, "Rectangle") if cell.get_width() == 7]
-        ink = mpl.colors.to_rgba(plot.SOFT)
+        ink = mpl.colors.to_rgba(SOFT)
         return [sum(c.get_facecolor() == ink for c in cells[i : i + 4]) for i in (0, 4, 8, 12)]
 
     assert dark(self_attention()) == [1, 2, 3, 4]
@@ -2418,7 +2392,7 @@ def test_the_pairs_that_are_drawn_are_those_that_are_learned():
     ]
     assert [pair.rpartition("  ")[0] for pair in bold] == named
     with pytest.raises(ValueError, match="after 1 merges no pair is left: ask for 1 at most"):
-        plot.merging({"ab": 3}, 2)
+        merging({"ab": 3}, 2)
 
 
 def test_the_bits_that_are_drawn_make_the_bytes():
@@ -2439,8 +2413,8 @@ def test_the_mean_of_the_runs_is_written_and_each_run_has_a_dot():
     assert labels["2.60"].get_fontweight() == labels["4.00"].get_fontweight() == "normal"
     (axes,) = figure.drawing.axes
     assert sum(np.size(line.get_xdata()) for line in axes.lines if line.get_marker() == "o") == 6
-    close = plot.units({"far": [[3], [3.01]], "low": [[2], [2]], "near": [[2], [2.04]]}, "a")
+    close = units({"far": [[3], [3.01]], "low": [[2], [2]], "near": [[2], [2.04]]}, "a")
     bold = [t.get_text() for t in texts(close) if t.get_fontweight() == "bold"]
     assert bold == ["2.00", "2.02"]
     with pytest.raises(ValueError, match="one number for each of the 2 columns"):
-        plot.units({"one": [[1.0]]}, "ab")
+        units({"one": [[1.0]]}, "ab")

@@ -1,37 +1,27 @@
-"""Matrices as heat maps: small ones with their numbers, large ones as rasters."""
+"""Matrices as heat maps with their numbers, and maps of attention weights."""
 
-from collections.abc import Mapping, Sequence
-from math import ceil, floor, isinf
+from collections.abc import Sequence
+from math import isinf
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
-from tinylib.lab.plot.style import (
-    HATCH,
-    MARGIN,
-    MASKED,
-    MAX_WIDTH,
-    PAPER,
-    SMALL,
-    SOFT,
-    TEXT,
-    TITLE,
+from tinylib.lab.figures.parts import draw_cell, draw_key
+from tinylib.lab.figures.sheet import (
     Figure,
     Number,
     Values,
     finish,
-    format_number,
-    luminance,
     page,
     read_values,
-    shade,
     style,
     text_width,
+    widest,
 )
+from tinylib.lab.figures.style import INK, MARGIN, MAX_WIDTH, PAPER, PHONE, SMALL, SOFT, TEXT, TITLE
 
 
 class Panel(NamedTuple):
@@ -129,7 +119,7 @@ def heats(
         for p, text, (x, y) in zip(drawn, texts, places, strict=True):
             axes.text(x, y + 14, p.title, size=TITLE, weight="bold", va="center")
             finite = p.matrix[p.matrix.isfinite()].abs()
-            tone = role or (shares if _are_shares(p.matrix) else "")
+            tone = role or (shares if are_shares(p.matrix) else "")
             full = 1.0 if tone else limit or (float(finite.max()) if len(finite) else 1.0)
             left, top = x + name, y + head
             for i, row in enumerate(p.matrix.tolist()):
@@ -158,67 +148,11 @@ def check_panel(values: Values, rows: Sequence[str], cols: Sequence[str], title:
     return Panel(matrix, rows, cols, title)
 
 
-def _are_shares(matrix: Tensor) -> bool:
+def are_shares(matrix: Tensor) -> bool:
     """Whether the rows sum to 1, of numbers from 0 to 1, or to 0, where all is masked."""
     sums = matrix.sum(-1)
     whole = ((sums - 1).abs() < 1e-3) | (matrix == 0).all(-1)
     return bool((matrix >= 0).all() and whole.all() and (matrix > 0).any())
-
-
-def draw_key(
-    axes: Axes,
-    at: tuple[Number, Number],
-    end: str,
-    role: str = "",
-    below: bool = False,
-    hatched: str = "",
-) -> None:
-    """What the colours say: a ramp from 0, or from as far below it, to `end`; and the hatch."""
-    x, y = at
-    look: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
-    first, last = (f"−{end}" if below else "0"), end
-    axes.text(x, y, first, **look)
-    x += text_width(first, SMALL) + 8
-    ramp = [[shade(t, 1, role) for t in np.linspace(-1 if below else 0, 1, 33)]]
-    axes.imshow(
-        np.array(ramp),
-        extent=(x, x + 64, y + 5, y - 5),
-        aspect="auto",
-        interpolation="nearest",
-        zorder=2,
-    )
-    axes.add_patch(Rectangle((x, y - 5), 64, 10, fc="none", ec=SOFT, lw=0.6, zorder=3))
-    axes.text(x + 71, y, last, **look)
-    if hatched:
-        x += 71 + text_width(last, SMALL) + 16
-        _hatch(axes, (x, y - 6, 18, 12))
-        axes.text(x + 25, y, hatched, **look)
-
-
-def _hatch(axes: Axes, place: Sequence[Number]) -> None:
-    x, y, *size = place
-    axes.add_patch(Rectangle((x, y), *size, fc=MASKED, ec=HATCH, lw=0, hatch="///"))
-
-
-def draw_cell(
-    axes: Axes,
-    place: Sequence[Number],
-    number: Number,
-    full: Number,
-    text: str,
-    role: str = "",
-) -> None:
-    x, y, width, height = place
-    masked = isinf(number) or (bool(role) and number == 0)
-    colour = MASKED if masked else shade(number, full, role)
-    text = "" if masked and not isinf(number) else text
-    if masked:
-        _hatch(axes, place)
-    fill = "none" if masked else colour
-    axes.add_patch(Rectangle((x, y), width, height, fc=fill, ec=PAPER, lw=1.2))
-    ink = "black" if luminance(colour) > 0.179 else "white"  # contrast 4.5 or more on either side
-    at = (x + width / 2, y + height / 2)
-    axes.text(*at, text, color=ink, ha="center", va="center_baseline")
 
 
 def draw_frame(axes: Axes, p: Panel, place: Sequence[Number], tilted: bool) -> None:
@@ -239,11 +173,6 @@ def _number(x: Number, digits: int) -> str:
     return ("−∞" if isinf(x) else f"{round(x, digits + 4):.{digits}f}").replace("-", "−")
 
 
-def widest(texts: Sequence[str], points: Number) -> Number:
-    some = {max(texts, key=len), *texts[:12]} - {""}
-    return max((text_width(text, points) for text in some), default=0.0)
-
-
 def _describe(p: Panel, digits: int, hatched: str) -> str:
     rows, cols, finite = ", ".join(p.rows), ", ".join(p.cols), p.matrix.isfinite()
 
@@ -262,76 +191,130 @@ def _describe(p: Panel, digits: int, hatched: str) -> str:
     return words
 
 
-def rasters(
-    matrices: Mapping[str, Values],
+def alignment(
+    weights: Values,
+    rows: Sequence[str],
+    cols: Sequence[str],
     title: str,
+    gold: Sequence[Sequence[int]] = (),
     *,
-    x: Values,
-    y: Values,
-    x_name: str,
-    y_name: str,
-    limit: Number | None = None,
+    framed: str = "gold",
     alt: str = "",
 ) -> Figure:
-    """Large matrices as small pictures on one scale of colours, up to three in a line.
+    """Where each written word (row) has looked, with the right places framed.
 
-    `x` holds a number for each column, `y` one for each row; only the ends are written. 0 is white,
-    and what is above and below it has a colour each, or that of attention weights if all rows are
-    such; the strongest stands for `limit`, or else for the largest entry of all. An entry that is
-    not finite, or a matrix that is not as large as x and y say, is a ValueError.
+    `gold[i]` holds the columns that row i should look at, none where nothing is right or wrong;
+    `framed` is what the key calls them.
+    Without `gold` no cell is framed. The scale is always 0 to 1, so two pictures compare.
+    Entries outside [0, 1] (scores?), or a `gold` that does not fit the matrix, are a ValueError.
     """
-    if not matrices:
-        raise ValueError("no matrix to draw: pass at least one, with its name")
-    right, down = read_values(x, x_name), read_values(y, y_name)
-    read = {name: read_values(values, name) for name, values in matrices.items()}
-    for name, matrix in read.items():
-        size = (*down.shape, *right.shape)
-        if matrix.ndim != 2 or matrix.shape != size or not matrix.numel() or matrix.isinf().any():
-            raise ValueError(
-                f"{name!r} has shape {tuple(matrix.shape)}: pass finite numbers, one row for each "
-                f"of {y_name!r} and one column for each of {x_name!r}, here {size}"
-            )
-    full = limit or max(float(matrix.abs().max()) for matrix in read.values()) or 1.0
-    ends, tops = [[format_number(v[i]) for i in (0, -1)] for v in (right, down)]
-    abreast, gap = min(len(read), 3), 18
-    left = MARGIN + 34 + max(text_width(end, SMALL) for end in tops)
-    room = min((560 - MARGIN - left + gap) / abreast - gap, 300)
-    cell = floor(2 * min(room / len(right), 400 / len(down))) / 2  # so that all cells are alike
-    if not cell:
-        raise ValueError(f"{len(down)}×{len(right)} is too much for one picture: pass a slice")
-    wide, tall = cell * len(right), cell * len(down)
-    step = max(wide, *(text_width(name, SMALL) for name in (*read, x_name))) + gap
-    role = "weight" if all(_are_shares(matrix) for matrix in read.values()) else ""
-    below = any(matrix.min() < 0 for matrix in read.values())
-    line, across = tall + 76, max(step * abreast - gap, 170)
+    p = check_panel(weights, rows, cols, title)
+    with_gold, missed = _compare_with_gold(p, gold)
+    found = f"{with_gold - len(missed)} of {with_gold} rows"
+    keys = [f"{framed}, found in {found}"] if with_gold else []
+    masked = bool((p.matrix == 0).any())
+
+    name, label, most = widest(rows, SMALL) + 10, widest(cols, SMALL) + 12, 30
+    room = PHONE - 2 * MARGIN - name
+    cell = min(most, room / len(cols))
+    tilted = label > cell
+    if tilted:  # the last label reaches out to the right
+        cell = min(most, room / len(cols), (room - 0.75 * label) / (len(cols) - 0.5))
+    if cell < 15:
+        raise ValueError(f"{len(cols)} columns are too many for one picture: pass a slice")
+    over = max(0.75 * label - cell / 2, 0) if tilted else 0
+    key_width = max([190 if masked else 100, *(text_width(key, SMALL) + 26 for key in keys)])
+    left, top = MARGIN + name, MARGIN + 34 + (0.75 * label if tilted else 20)
+    across = max(name + cell * len(cols) + over, text_width(title, TITLE) * 1.12, name + key_width)
+    below = top + cell * len(rows)
     with style():
-        axes = page(
-            max(left + across, MARGIN + text_width(title, TITLE) * 1.12) + MARGIN,
-            MARGIN + 28 + line * ceil(len(read) / abreast) + 18 + MARGIN,
-        )
+        axes = page(2 * MARGIN + across, below + MARGIN + (48 if with_gold else 24))
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
-        for i, (name, matrix) in enumerate(read.items()):
-            x0, y0 = left + step * (i % abreast), MARGIN + 58 + line * (i // abreast)
-            x1, y1 = x0 + wide, y0 + tall
-            colours = [[shade(number, full, role) for number in row] for row in matrix.tolist()]
-            image: Any = {"extent": (x0, x1, y1, y0), "interpolation": "nearest", "zorder": 1}
-            axes.imshow(np.array(colours), aspect="auto", **image)
-            axes.add_patch(Rectangle((x0, y0), wide, tall, fc="none", ec=SOFT, lw=0.75))
-            axes.text(x0, y0 - 8, name, size=SMALL)
-            axes.text((x0 + x1) / 2, y1 + 34, x_name, size=SMALL, ha="center")
-            for end, x_at, ha in zip(ends, (x0, x1), ("left", "right"), strict=True):
-                axes.text(x_at, y1 + 17, end, size=SMALL, color=SOFT, ha=ha)
-            if i % abreast == 0:
-                middle = (MARGIN + 8, (y0 + y1) / 2)
-                axes.text(*middle, y_name, size=SMALL, rotation=90, ha="center", va="center")
-                for end, y_at, va in zip(tops, (y0, y1), ("top", "bottom"), strict=True):
-                    axes.text(x0 - 6, y_at, end, size=SMALL, color=SOFT, ha="right", va=va)
-        draw_key(axes, (left, axes.get_ylim()[0] - MARGIN - 8), format_number(full), role, below)
-        described = []
-        for name, matrix in read.items():
-            i, j = divmod(int(matrix.argmax()), len(right))
-            most = f"{format_number(matrix[i, j])} at {x_name} {format_number(right[j])}"
-            described.append(f"{name} largest {most}, {y_name} {format_number(down[i])}")
-        words = f"Heat maps, {title}: {x_name} from {ends[0]} to {ends[1]} to the right, "
-        words += f"{y_name} from {tops[0]} to {tops[1]} downwards. {'; '.join(described)}."
+        for i, row in enumerate(p.matrix.tolist()):
+            for j, number in enumerate(row):
+                place = (left + j * cell, top + i * cell, cell, cell)
+                draw_cell(axes, place, number, 1, "", "weight")
+                if gold and j in gold[i]:
+                    _mark(axes, place)
+        draw_frame(axes, p, (left, top, cell, cell), tilted)
+        draw_key(axes, (left, below + 18), "1", "weight", hatched="masked" if masked else "")
+        words = f"Heat map, {title}: how much each of {', '.join(rows)} looks at each of "
+        words += f"{', '.join(cols)}."
+        if with_gold:
+            _mark(axes, (left, below + 29, 18, 18))
+            axes.text(left + 26, below + 43, keys[0], size=SMALL, color=SOFT)
+            words += f" The largest weight is in a {framed} cell in {found}."
+        if missed:
+            where = [f"{rows[i]} at {cols[j]}" for i, j in missed.items()]
+            words += f" Elsewhere: {', '.join(where)}."
         return finish(axes, alt or words)
+
+
+def _compare_with_gold(p: Panel, gold: Sequence[Sequence[int]]) -> tuple[int, dict[int, int]]:
+    """How many rows have a right place, and where those look that do not look there."""
+    if not ((p.matrix >= 0) & (p.matrix <= 1.001)).all():
+        raise ValueError(f"{p.title!r} is not made of weights in [0, 1]: take the softmax first")
+    if gold and len(gold) != len(p.rows):
+        raise ValueError(
+            f"{len(gold)} gold rows for {len(p.rows)} words: pass columns for each row"
+        )
+    for row, right in zip(p.rows, gold, strict=False):
+        for j in right:
+            if j not in range(len(p.cols)):
+                raise ValueError(f"gold sends {row!r} to column {j}, but there are {len(p.cols)}")
+    largest = p.matrix.argmax(-1).tolist()
+    missed = {i: largest[i] for i, right in enumerate(gold) if right and largest[i] not in right}
+    return sum(map(bool, gold)), missed
+
+
+def _mark(axes: Axes, place: Sequence[Number], thin: Number = 1) -> None:
+    """A double frame inside a cell, with white between: it stands out from every shade."""
+    x, y, width, height = place
+    for inset, thick, colour in [
+        (2.7 * thin, 4.4 * thin, PAPER),
+        (1.5 * thin, 1.1 * thin, INK),
+        (4.4 * thin, 1.1 * thin, INK),
+    ]:
+        size = (width - 2 * inset, height - 2 * inset)
+        axes.add_patch(
+            Rectangle(
+                (x + inset, y + inset), *size, fc="none", ec=colour, lw=thick, joinstyle="miter"
+            )
+        )
+
+
+def emerging(
+    rows: Sequence[str], cols: Sequence[str], panels: Sequence[tuple[str, Values]], alt: str
+) -> Figure:
+    """The weights (T, S) of one sentence at several moments of a training, side by side.
+
+    Only the first map names its rows. Weights that do not fit the words are a ValueError.
+    """
+    name = max(text_width(row, SMALL) for row in rows) + 12
+    label = 0.75 * max(text_width(col, SMALL) for col in cols)
+    gap = 20 + 0.3 * label
+    cell = (PHONE - 2 * MARGIN - name - gap * len(panels)) / (len(cols) * len(panels))
+    top = MARGIN + 40 + label
+    with style():
+        axes = page(PHONE, top + cell * len(rows) + MARGIN)
+        turn: Any = {"rotation": 45, "rotation_mode": "anchor"}
+        for i, (title, weights) in enumerate(panels):
+            values = read_values(weights, title)
+            if values.shape != (len(rows), len(cols)):
+                shape = (len(rows), len(cols))
+                raise ValueError(f"{title!r} has shape {tuple(values.shape)}: pass {shape}")
+            left = MARGIN + name + i * (cell * len(cols) + gap)
+            axes.text(left, MARGIN + 8, title, size=TEXT, weight="bold", va="center")
+            for j, col in enumerate(cols):
+                axes.text(left + (j + 0.5) * cell, top - 7, col, size=SMALL, **turn)
+            for t, line in enumerate(values.tolist()):
+                for j, weight in enumerate(line):
+                    place = (left + j * cell, top + t * cell, cell, cell)
+                    draw_cell(axes, place, weight or 1e-9, 1, "", "weight")
+                if i == 0:
+                    middle = top + (t + 0.5) * cell
+                    look: Any = {"size": SMALL, "ha": "right", "va": "center_baseline"}
+                    axes.text(left - 8, middle, rows[t], **look)
+            size = (cell * len(cols), cell * len(rows))
+            axes.add_patch(Rectangle((left, top), *size, fc="none", ec=SOFT, lw=0.75))
+        return finish(axes, alt)

@@ -1,4 +1,4 @@
-"""Sentences drawn: a tree of their probabilities, and which of their n-grams match."""
+"""Chapter 03: trees of sentences, and the n-grams that two sentences share."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.plot.parts import chip
-from tinylib.lab.plot.style import (
+from tinylib.lab.figures.parts import chip
+from tinylib.lab.figures.sheet import Figure, Number, finish, page, style, text_width
+from tinylib.lab.figures.style import (
     CURVES,
     DASHES,
     HATCH,
@@ -19,13 +20,7 @@ from tinylib.lab.plot.style import (
     SOFT,
     TEXT,
     TITLE,
-    Figure,
-    Number,
     curve_styles,
-    finish,
-    page,
-    style,
-    text_width,
 )
 
 Path = tuple[str, ...]
@@ -213,9 +208,6 @@ def _line(
 ) -> None:
     ends = zip(start, end, strict=True)
     axes.plot(*ends, color=colour, lw=thick, ls=dash, zorder=zorder, solid_capstyle="round")
-
-
-# n-grams -----------------------------------------------------------------------------------------
 
 
 class Grams(NamedTuple):

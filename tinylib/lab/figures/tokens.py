@@ -1,4 +1,4 @@
-"""Texts in pieces: merges learned by hand, the bytes of a character, and losses in three units."""
+"""Chapter 11: how a text is cut into tokens."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,24 +6,8 @@ from typing import Any
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.plot.matrices import widest
-from tinylib.lab.plot.style import (
-    COLOURS,
-    GRID,
-    INK,
-    MARGIN,
-    PHONE,
-    SMALL,
-    SOFT,
-    TEXT,
-    Figure,
-    Number,
-    finish,
-    page,
-    rounded,
-    shade,
-    style,
-)
+from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded, style, widest
+from tinylib.lab.figures.style import COLOURS, GRID, INK, MARGIN, PHONE, SMALL, SOFT, TEXT, shade
 from tinylib.tokens import count_pairs, from_bytes, merge, to_bytes
 
 LETTER, TALL, LINE = 14.5, 26, 38  # pixels: a letter's room in a chip, a chip, and a step

@@ -1,16 +1,26 @@
-"""How scores are made, which shapes they have, and curves in small charts side by side."""
+"""Chapter 04: queries that meet keys, the shapes of attention, and a mixture in numbers."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
+from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from tinylib.lab.plot.parts import SIDE, arrow, charts_beside, row
-from tinylib.lab.plot.style import (
+from tinylib.lab.figures.parts import Pair, arrow, draw_cell, row, written
+from tinylib.lab.figures.sheet import (
+    Figure,
+    Number,
+    Values,
+    finish,
+    page,
+    read_values,
+    style,
+    text_width,
+    widest,
+)
+from tinylib.lab.figures.style import (
     COLOURS,
-    CURVES,
-    DASHES,
     HATCH,
     INK,
     MARGIN,
@@ -20,108 +30,9 @@ from tinylib.lab.plot.style import (
     SOFT,
     TEXT,
     TITLE,
-    Figure,
-    Number,
-    Values,
-    curve_styles,
-    finish,
-    format_number,
-    page,
-    read_values,
-    style,
-    text_width,
 )
 
-Pair = tuple[Number, Number]
 CELL, TALL = 47, 30  # of a number with two decimals
-
-
-class Chart(NamedTuple):
-    """One small chart: its title, and its curves over `x` by name."""
-
-    title: str
-    x: Values
-    curves: Mapping[str, Values]
-
-
-def charts(
-    drawn: Sequence[Chart | tuple[str, Values, Mapping[str, Values]]],
-    *,
-    x_name: str,
-    faint: Sequence[str] = (),
-    points: tuple[Values, Values, str] | None = None,
-    log: bool = False,
-    alt: str = "",
-) -> Figure:
-    """Up to three small charts side by side, the names of all curves in one key beneath.
-
-    The curves in `faint` are dotted and grey, to compare others with. `points` lie under every
-    chart. All charts have one height, which with `log` is logarithmic and each chart's own. Numbers
-    that are not finite, or no chart, are a ValueError.
-    """
-    read = [(title, read_values(x, title), _curves(curves)) for title, x, curves in drawn]
-    if not 1 <= len(read) <= 3:
-        raise ValueError(f"{len(read)} charts: pass one, two or three")
-    names = list(dict.fromkeys(name for *_, curves in read for name in curves))
-    styles = curve_styles([name for name in names if name not in faint])
-    every = [y for *_, curves in read for y in curves.values()]
-    if points:
-        every.append(read_values(points[1], points[2]))
-    low, high = min(float(y.min()) for y in every), max(float(y.max()) for y in every)
-    look: dict[str, Any] = {
-        name: {"color": SOFT, "ls": (0, (1, 1.5)), "lw": 1.6, "zorder": 1.8}
-        if name in faint
-        else {"color": CURVES[styles[name]], "ls": DASHES[styles[name]], "lw": 2.2}
-        for name in names
-    }
-    dot: Any = {"ls": "", "marker": "o", "ms": 3.4, "mew": 0, "color": SOFT, "alpha": 0.6}
-    with style():
-        titles = [title for title, *_ in read]
-        sheet, each = charts_beside(titles, 306, (42, 92), gap=70 if log else 22, x_name=x_name)
-        for i, ((_, x, curves), axes) in enumerate(zip(read, each, strict=True)):
-            axes.margins(x=0.01)
-            if points:
-                axes.plot(*points[:2], **dot)
-            for name, y in curves.items():
-                axes.plot(x, y, **look[name])
-            if log:
-                axes.set_yscale("log")
-                least = min(float(y.min()) for y in curves.values())
-                most = max(float(y.max()) for y in curves.values())
-                axes.set_ylim(bottom=max(least / 2, 1e-9 * most))  # what is less leaves the chart
-            else:
-                pad = 0.05 * (high - low)
-                axes.set_ylim(low - pad, high + pad)
-                if i:
-                    axes.tick_params(labelleft=False)
-        x0, y0 = float(SIDE), 306 - MARGIN - 12
-        for name in names:
-            sheet.plot([x0, x0 + 30], [y0, y0], **look[name])
-            sheet.text(x0 + 38, y0, name, size=SMALL, va="center_baseline")
-            x0 += 38 + text_width(name, SMALL) + 26
-        if points:
-            sheet.plot([x0 + 8], [y0], **dot)
-            sheet.text(x0 + 20, y0, points[2], size=SMALL, va="center_baseline")
-        descriptions = " ".join(
-            f"{title}: {'; '.join(_course(name, y) for name, y in curves.items())}."
-            for title, _, curves in read
-        )
-        return finish(sheet, alt or f"{len(read)} charts over {x_name}. {descriptions}")
-
-
-def _curves(curves: Mapping[str, Values]) -> dict[str, torch.Tensor]:
-    read = {name: read_values(y, name) for name, y in curves.items()}
-    for name, y in read.items():
-        if y.isinf().any():
-            raise ValueError(f"{name!r} holds -inf: only finite numbers can be drawn")
-    return read
-
-
-def _course(name: str, y: torch.Tensor) -> str:
-    return f"{name} from {format_number(y[0])} to {format_number(y[-1])}"
-
-
-# Two ways from a query and a key to a score ------------------------------------------------------
 
 
 def two_scores(query: Values, key: Values, w: Values, *, alt: str = "") -> Figure:
@@ -200,9 +111,6 @@ def _figure(number: Number) -> str:
 
 def _all(numbers: torch.Tensor) -> str:
     return ", ".join(_figure(number) for number in numbers.tolist())
-
-
-# Shapes ------------------------------------------------------------------------------------------
 
 
 def attention_shapes(
@@ -289,9 +197,6 @@ def attention_shapes(
         return finish(axes, alt or words)
 
 
-# Where attention sits ----------------------------------------------------------------------------
-
-
 def looking_back(
     words: Sequence[str], weights: Values, values: Values, asked: str, *, alt: str = ""
 ) -> Figure:
@@ -336,3 +241,133 @@ def looking_back(
             f"A decoder before {asked} gives the words of the source weights: {each}. Reads"
         )
         return finish(axes, alt or f"{description} the mixture {mixture}.")
+
+
+WHOLE, WIDE, ONE, HIGH = 30, 40, 56, 30  # of a whole number, of one with two decimals, of a score
+
+
+def _whole(numbers: Iterable[Number]) -> bool:
+    return all(float(number).is_integer() for number in numbers)
+
+
+def vector(
+    axes: Axes, at: Pair, numbers: Sequence[Number], tone: str, whole: bool | None = None
+) -> None:
+    """A vector, with a frame of its colour."""
+    whole = _whole(numbers) if whole is None else whole
+    cell = (WHOLE if whole else WIDE, HIGH)
+    edge, thick = (COLOURS[tone], 1.8) if tone else (SOFT, 1.2)
+    row(
+        axes,
+        at,
+        numbers,
+        cell,
+        form=lambda x: written(x, 0 if whole else 2),
+        edge=edge,
+        thick=thick,
+    )
+
+
+def single_number(axes: Axes, at: Pair, number: Number, spec: str) -> None:
+    """A number alone in a cell, formatted by `spec`."""
+
+    def form(x: Number) -> str:
+        return format(x, spec).replace("-", "\N{MINUS SIGN}")
+
+    row(axes, at, [number], (ONE, HIGH), form=form, size=TEXT, thick=1)
+
+
+def worked_pooling(
+    names: Sequence[str],
+    query: Values,
+    keys: Values,
+    values: Values,
+    scores: Values,
+    *,
+    score: str,
+    asked: str = "",
+) -> Figure:
+    """How one query pools values, in numbers: its score with each key, the weights, and the sum.
+
+    A line leads from the query to every key, where the two meet in their score.
+    `query` has as many numbers as a row of `keys`. `scores` holds one number for each key, under
+    the heading `score`, such as "$q \\cdot k$", and `asked` says what the query is after. Numbers
+    that do not fit together are a ValueError.
+    """
+    q, k, v, e = (read_values(numbers, "an input") for numbers in (query, keys, values, scores))
+    S = len(names)
+    if k.shape != (S, *q.shape) or v.ndim != 2 or len(v) != S or e.shape != (S,):
+        raise ValueError(
+            f"the shapes {[tuple(x.shape) for x in (q, k, v, e)]} do not fit {S} names: pass one "
+            f"query, and for every name a key as wide as it, a value and a score"
+        )
+    weights = e.softmax(-1)
+    parts = weights[:, None] * v
+    z = parts.sum(0)
+
+    name = max(widest([*names, "query"], TEXT), text_width(asked, SMALL) if asked else 0) + 18
+    key_whole, value_whole = (
+        _whole([*q.tolist(), *k.flatten().tolist()]),
+        _whole(v.flatten().tolist()),
+    )
+    e_whole = _whole(e.tolist())
+    key_wide = (WHOLE if key_whole else WIDE) * len(q)
+    value_wide = (WHOLE if value_whole else WIDE) * v.shape[1]
+    line, gap = HIGH + 12, 38
+    left = MARGIN + name
+    at_score = left + max(key_wide, text_width("keys", SMALL)) + gap
+    at_weight = at_score + ONE + gap
+    at_value = at_weight + ONE + gap
+    at_part = at_value + max(value_wide, text_width("values", SMALL)) + gap
+    across = at_part + max(WIDE * v.shape[1], text_width("weight × value", SMALL)) + MARGIN
+    if across > MAX_WIDTH:
+        raise ValueError(f"the vectors take {across:.0f} px, too many: pass fewer numbers")
+    top = MARGIN + 8
+    base = top + HIGH + 44  # of the first key
+    with style():
+        axes = page(across, base + line * (S + 1) + 10 + MARGIN)
+        middle = (left - 12, top + HIGH / 2 - (8 if asked else 0))
+        look: Any = {"ha": "right", "va": "center_baseline"}
+        axes.text(*middle, "query", size=TEXT, color=COLOURS["query"], weight="bold", **look)
+        if asked:
+            axes.text(left - 12, top + HIGH / 2 + 10, asked, size=SMALL, color=SOFT, **look)
+        vector(axes, (left, top), q.tolist(), "query", key_whole)
+        for heading, tone, x in (
+            ("keys", "key", left),
+            (score, "", at_score),
+            ("softmax", "weight", at_weight),
+            ("values", "value", at_value),
+            ("weight × value", "value", at_part),
+        ):
+            axes.text(x, base - 9, heading, size=SMALL, color=COLOURS[tone] if tone else INK)
+        meet = left + key_wide + 13  # where the way of the query crosses that of each key
+        first, last = top + HIGH / 2, base + line * (S - 1) + HIGH / 2
+        blue: Any = {"color": COLOURS["query"], "zorder": 5}
+        axes.plot([left + key_wide, meet, meet], [first, first, last], lw=1.6, **blue)
+        halves = [base + line * s + HIGH / 2 for s in range(S)]
+        axes.plot([meet] * S, halves, ls="", marker="o", ms=4.5, **blue)
+        for s, own in enumerate(names):
+            y = base + line * s
+            axes.text(left - 12, y + HIGH / 2, own, size=TEXT, **look)
+            vector(axes, (left, y), k[s].tolist(), "key", key_whole)
+            half = y + HIGH / 2
+            arrow(axes, [(left + key_wide, half), (at_score, half)], gap=4)
+            single_number(axes, (at_score, y), float(e[s]), "z.0f" if e_whole else "z.2f")
+            arrow(axes, [(at_score + ONE, half), (at_weight, half)], gap=4)
+            weight = float(weights[s])
+            draw_cell(axes, (at_weight, y, ONE, HIGH), weight, 1, f"{weight:.2f}", "weight")
+            vector(axes, (at_value, y), v[s].tolist(), "value", value_whole)
+            signs: Any = {"size": TEXT, "color": SOFT, "ha": "center", "va": "center_baseline"}
+            axes.text(at_value - gap / 2, y + HIGH / 2, "×", **signs)
+            axes.text(at_part - gap / 2, y + HIGH / 2, "=", **signs)
+            vector(axes, (at_part, y), parts[s].tolist(), "value", False)
+        y = base + line * S + 6
+        axes.plot([at_part, at_part + WIDE * len(z)], [y - 8, y - 8], color=INK, lw=1.2)
+        axes.text(at_part - 12, y + HIGH / 2, "sum: the output", size=TEXT, **look)
+        vector(axes, (at_part, y), z.tolist(), "", False)
+        rows = zip(names, e.tolist(), weights.tolist(), strict=True)
+        each = "; ".join(f"{own}: score {written(x)}, weight {w:.2f}" for own, x, w in rows)
+        shown = ", ".join(written(number, 0 if key_whole else 2) for number in q.tolist())
+        total = ", ".join(written(number) for number in z.tolist())
+        words = f"Attention in numbers. The query ({shown}) meets every key. {each}. "
+        return finish(axes, f"{words}Each value times its weight, added up, is ({total}).")

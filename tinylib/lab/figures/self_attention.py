@@ -1,23 +1,17 @@
-"""Weighted averages as pictures: a mixture among its words, a trained layer opened, and dropout."""
+"""Chapter 06: weighted averages of words, queries and keys, and the ways between words."""
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 from math import ceil
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Polygon, Rectangle
 
-from tinylib.lab.plot.style import (
-    COLOURS,
-    GRID,
-    HATCH,
-    INK,
-    MARGIN,
-    PAPER,
-    PHONE,
-    SMALL,
-    SOFT,
-    TITLE,
+from tinylib.lab.figures.attention_scoring import HIGH, ONE, WHOLE, WIDE, single_number, vector
+from tinylib.lab.figures.diagram import KINDS, Box, diagram
+from tinylib.lab.figures.parts import arrow, draw_cell
+from tinylib.lab.figures.sheet import (
     Figure,
     Number,
     Values,
@@ -26,7 +20,115 @@ from tinylib.lab.plot.style import (
     read_values,
     style,
     text_width,
+    widest,
 )
+from tinylib.lab.figures.style import (
+    COLOURS,
+    GRID,
+    HATCH,
+    INK,
+    MARGIN,
+    MAX_WIDTH,
+    PAPER,
+    PHONE,
+    SMALL,
+    SOFT,
+    TEXT,
+    TITLE,
+)
+
+
+def architecture() -> Figure:
+    """One head of self-attention (Vaswani et al. 2017), from words to context vectors."""
+    return diagram(
+        {
+            "x": Box("embeddings $X$", (1, 0), "data", width=3),
+            "W_q": Box(r"$\times\,W_q$", (0, 1), "weight"),
+            "W_k": Box(r"$\times\,W_k$", (1, 1), "weight"),
+            "W_v": Box(r"$\times\,W_v$", (2, 1), "weight"),
+            "dot": Box(r"dot product,  $\div\,\sqrt{d_k}$", (0.5, 2), width=2),
+            "mask": Box("mask", (0.5, 3), "mask", width=2),
+            "softmax": Box("softmax over each row", (0.5, 4), width=2),
+            "sum": Box("weighted sum", (1, 5), width=3),
+            "z": Box("context vectors $Z$", (1, 6), "data", width=3),
+        },
+        [
+            ("x", "W_q", "T D"),
+            ("x", "W_k", "T D"),
+            ("x", "W_v", "T D"),
+            ("W_q", "dot", "T d_k", "$Q$"),
+            ("W_k", "dot", "T d_k", "$K$"),
+            ("W_v", "sum", "T d_v", "$V$"),
+            ("dot", "mask", "T T", "scores"),
+            ("mask", "softmax", "T T", "scores"),
+            ("softmax", "sum", "T T", "weights"),
+            ("sum", "z", "T d_v"),
+        ],
+        alt=(
+            "Diagram of self-attention, from top to bottom. The embeddings X (T by D) are "
+            "multiplied by three learned matrices: W_q gives the queries Q (T by d_k), W_k the "
+            "keys K (T by d_k), W_v the values V (T by d_v). The dot products of queries and keys, "
+            "divided by the square root of d_k, are the scores (T by T). An optional mask sets "
+            "some scores to minus infinity. A softmax over each row makes them weights (T by T). "
+            "The weighted sum of the values gives the context vectors Z (T by d_v)."
+        ),
+    )
+
+
+def paths(n: int = 7, k: int = 3) -> Figure:
+    """The longest way from one word to another, in a CNN, an RNN and in self-attention.
+
+    n words; a unit of the CNN sees a window of k: its own place and the k - 1 before it. Drawn as
+    in Vaswani et al. 2017, section 4. ValueError unless n and k are 2 or more.
+    """
+    if n < 2 or k < 2:
+        raise ValueError(f"n = {n} and k = {k}: a path needs n ≥ 2 words, a window k ≥ 2")
+    layers = -(-(n - 1) // (k - 1))  # rounded up
+    every = list(product(range(n), repeat=2))
+    windows = [((j, r), (i, r + 1)) for r in range(layers) for j, i in every if 0 <= i - j < k]
+    stops = [max(0, n - 1 - r * (k - 1)) for r in range(layers, -1, -1)]  # 0, …, n - 1
+    climb = [((stops[r], r), (stops[r + 1], r + 1)) for r in range(layers)]
+    up, along = [((i, 0), (i, 1)) for i in range(n)], [((i, 1), (i + 1, 1)) for i in range(n - 1)]
+    nets = [  # name, layers, steps of the longest way, links, those of that way
+        (f"CNN, window {k}", layers, layers, windows, climb),
+        ("RNN", 1, n, up + along, [up[0], *along]),
+        ("self-attention", 1, 1, [((j, 0), (i, 1)) for j, i in every], [((0, 0), (n - 1, 1))]),
+    ]
+    step, rise, head, name_wide = 44, 58, 48, 58
+    left = MARGIN + name_wide + step / 2
+    width, height = (
+        max(2 * MARGIN + name_wide + step * n, 360),
+        sum(head + rise * rows + 36 for _, rows, *_ in nets),
+    )
+    with style():
+        axes, top = page(width, height + MARGIN), float(MARGIN)
+        for name, rows, steps, links, path in nets:
+            words, floor = top + head, top + head + rise * rows
+            axes.text(MARGIN, top + 10, name, size=TITLE, weight="bold", va="center")
+            longest = f"longest way: {steps}"
+            axes.text(width - MARGIN, top + 10, longest, size=TEXT, va="center", ha="right")
+            for colour, ends in [(HATCH, links), (KINDS["weight"].line, path)]:
+                for (j, low), (i, high) in ends:
+                    x, y = [left + step * c for c in (j, i)], [low, high]
+                    thick = 0.9 if ends is links else 2.6
+                    axes.plot(x, [words + rise * r for r in y], color=colour, lw=thick, zorder=1)
+            for row, i in product(range(rows + 1), range(n)):
+                look = KINDS["op" if row else "data"]
+                spot: Any = {"ms": 12, "mfc": look.fill, "mec": look.line, "mew": 1.3}
+                axes.plot(left + step * i, words + rise * row, "o", **spot, zorder=2)
+            for row in range(rows + 1):
+                text = f"layer {row}" if row else "words"
+                at = (MARGIN, words + rise * row)
+                axes.text(*at, text, size=SMALL, color=SOFT, va="center_baseline")
+            top = floor + 36
+        return finish(
+            axes,
+            f"Three networks over {n} words, with the longest way from the first word to the last "
+            f"marked. CNN, whose windows of {k} are a place and those before it: {layers} layers, "
+            f"and so {layers} steps. RNN: one layer, one step up and {n - 1} from state to state. "
+            "Self-attention: one layer that joins every word to every other, 1 step.",
+        )
+
 
 Pair = tuple[Number, Number]
 
@@ -145,8 +247,6 @@ def _label(axes: Axes, at: Pair, text: str, colour: str, bold: bool = False) -> 
     axes.text(*at, text, bbox=pill, ha="center", va="center", zorder=5, **look)
 
 
-# A trained layer, opened -------------------------------------------------------------------------
-
 SIDES: dict[str, tuple[int, int]] = {  # where a name stands beside its point
     "right": (1, 0),
     "left": (-1, 0),
@@ -254,9 +354,6 @@ def queries_and_keys(
         return finish(axes, alt or description.replace("-", "−"))
 
 
-# Dropout -----------------------------------------------------------------------------------------
-
-
 def dropout(words: Sequence[str], before: Values, after: Values, titles: Sequence[str]) -> Figure:
     """A row of attention weights as bars, and below it the same after dropout, with their sums.
 
@@ -301,3 +398,126 @@ def dropout(words: Sequence[str], before: Values, after: Values, titles: Sequenc
             shown = ", ".join(f"{w} {n:.2f}" for w, n in zip(words, values.tolist(), strict=True))
             descriptions.append(f"{title}: {shown}; {total}")
         return finish(axes, f"Bars of attention weights. {'. '.join(descriptions)}.")
+
+
+def worked_attention(
+    words: Sequence[str],
+    x: Values,
+    w_q: Values,
+    w_k: Values,
+    w_v: Values,
+    *,
+    repeat: int = 1,
+) -> Figure:
+    """How the first word's output is made, in numbers: x, then q, k and v, scores, weights, and z.
+
+    Queries and keys are x times W_q and W_k, written `repeat` times side by side, as if these
+    matrices were so many times as wide; the picture shows the first of the repetitions. What does
+    not fit is a ValueError.
+    """
+    read = [read_values(values, "x or a matrix") for values in (x, w_q, w_k, w_v)]
+    given, q_of, k_of, v_of = read
+    if len(words) != len(given):
+        raise ValueError(f"{len(words)} words for {len(given)} rows of x: pass one word for each")
+    q, k, v = given @ q_of, given @ k_of, given @ v_of
+    dots = repeat * (q[:1] @ k.T)[0]
+    width = repeat * k.shape[1]
+    scores = dots / width**0.5
+    weights = scores.softmax(-1)
+    parts = weights[:, None] * v
+    z = parts.sum(0)
+
+    name = widest(words, TEXT) + 18
+    groups = [  # heading, colour, the rows
+        ("embedding $x$", "", given),
+        ("query $q = x\\,W_q$", "query", q),
+        ("key $k = x\\,W_k$", "key", k),
+        ("value $v = x\\,W_v$", "value", v),
+    ]
+    gap, line = 26, HIGH + 12
+    sizes = [WHOLE * group[2].shape[1] for group in groups]
+    across = name + sum(sizes) + gap * (len(groups) - 1)
+    step = 98  # from column to column of the second half
+    across = max(across, name + step * (4 if repeat > 1 else 3) + WIDE * len(z))
+    if across + 2 * MARGIN > MAX_WIDTH:
+        raise ValueError(f"the vectors take {across:.0f} px, too many: pass fewer numbers")
+    left, top = MARGIN + name, MARGIN + 46
+    below = top + line * len(words) + 40  # where the second half begins
+    with style():
+        axes = page(across + 2 * MARGIN, below + 46 + line * (len(words) + 1) + 12 + MARGIN)
+        title = "1. Every word gets a query, a key and a value"
+        axes.text(MARGIN, MARGIN + 8, title, size=TEXT, weight="bold", va="center")
+        if repeat > 1:
+            note = f"of $q$ and $k$: the first {k.shape[1]} of {width} numbers"
+            axes.text(left, below - 30, note, size=SMALL, color=SOFT, va="center")
+        lefts, at = [], left
+        for (heading, tone, rows), size in zip(groups, sizes, strict=True):
+            lefts.append(at)
+            ink = COLOURS[tone] if tone else INK
+            axes.text(at, top - 9, heading, size=SMALL, color=ink)
+            for t, row in enumerate(rows.tolist()):
+                vector(axes, (at, top + line * t), row, tone)
+            at += size + gap
+        for t, word in enumerate(words):
+            middle = (left - 12, top + line * t + HIGH / 2)
+            axes.text(*middle, word, size=TEXT, ha="right", va="center_baseline")
+
+        title = f"2. The output of “{words[0]}”: its query meets every key"
+        axes.text(MARGIN, below + 8, title, size=TEXT, weight="bold", va="center")
+        base = below + 46
+        columns = [
+            (f"$\\div\\,\\sqrt{{{width}}}$", scores, ".4g"),
+        ]
+        if repeat > 1:  # how the dot product of wide vectors comes from what is shown
+            shown = (f"{k.shape[1]} numbers", dots / repeat, ".4g")
+            columns = [shown, (f"× {repeat}: $q_1 \\cdot k$", dots, ".0f"), *columns]
+        else:
+            columns = [("$q_1 \\cdot k$", dots, ".0f"), *columns]
+        share = left + step * len(columns)
+        last = share + step
+        for i, (heading, column, spec) in enumerate(columns):
+            x0 = left + step * i
+            axes.text(x0, base - 9, heading, size=SMALL)
+            for s, number in enumerate(column.tolist()):
+                single_number(axes, (x0, base + line * s), number, spec)
+        axes.text(share, base - 9, "softmax", size=SMALL, color=COLOURS["weight"])
+        axes.text(last, base - 9, "weight × value", size=SMALL, color=COLOURS["value"])
+        for s, word in enumerate(words):
+            y = base + line * s
+            middle = (left - 12, y + HIGH / 2)
+            axes.text(*middle, word, size=TEXT, ha="right", va="center_baseline")
+            weight = float(weights[s])
+            draw_cell(axes, (share, y, ONE, HIGH), weight, 1, f"{weight:.2f}", "weight")
+            vector(axes, (last, y), parts[s].tolist(), "value")
+            half = y + HIGH / 2
+            for i in range(len(columns)):
+                start = left + step * i
+                arrow(axes, [(start + ONE, half), (start + step, half)], gap=4)
+            arrow(axes, [(share + ONE, half), (last, half)], COLOURS["weight"], gap=4)
+        y = base + line * len(words) + 6
+        axes.plot([last, last + WIDE * len(z)], [y - 8, y - 8], color=INK, lw=1.2)
+        axes.text(last - 12, y + HIGH / 2, "sum: $z_1$ =", size=TEXT, ha="right", va="center")
+        vector(axes, (last, y), z.tolist(), "")
+        alt = _alt_text(words, dots.tolist(), scores.tolist(), weights.tolist(), z.tolist(), width)
+        return finish(axes, alt)
+
+
+def _alt_text(
+    words: Sequence[str],
+    dots: Sequence[Number],
+    scores: Sequence[Number],
+    weights: Sequence[Number],
+    z: Sequence[Number],
+    width: int,
+) -> str:
+    parts = [
+        f"with the key of {word} {dot:.0f}, divided by √{width} {score:.4g}, weight {weight:.2f}"
+        for word, dot, score, weight in zip(words, dots, scores, weights, strict=True)
+    ]
+    total = ", ".join(f"{number:.2f}" for number in z)
+    return (
+        f"Attention in numbers, from embeddings to the output of {words[0]}. First, the embeddings "
+        f"of {' and '.join(words)} become a query, a key and a value each. Then the query of "
+        f"{words[0]} meets every key: dot product {'; '.join(parts)}. Each value times its weight, "
+        f"added up, is the output of {words[0]}: ({total})."
+    )

@@ -1,4 +1,4 @@
-"""What each word of a Transformer attends to: in training all at once, in writing word by word."""
+"""Chapter 10: a Transformer, and what its words attend to."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,20 +7,86 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.plot.matrices import draw_cell
-from tinylib.lab.plot.parts import Pair, arrow, chip
-from tinylib.lab.plot.style import (
-    COLOURS,
-    MARGIN,
-    SMALL,
-    SOFT,
-    TITLE,
-    Figure,
-    Number,
-    finish,
-    page,
-    style,
-)
+from tinylib.lab.figures.diagram import Arrow, Box, diagram
+from tinylib.lab.figures.parts import Pair, arrow, chip, draw_cell
+from tinylib.lab.figures.sheet import Figure, Number, finish, page, style
+from tinylib.lab.figures.style import COLOURS, MARGIN, SMALL, SOFT, TITLE
+from tinylib.lab.figures.transformer_block import within_blocks
+
+
+def architecture() -> Figure:
+    """The Transformer (Vaswani et al. 2017, figure 1), from its words down to the next ones."""
+    e, d, left, right, wide = 0, 1.423, -0.635, 2.058, 1.09  # two stacks, and the ways round them
+    ports = [(-48, "$V$"), (0, "$K$"), (48, "$Q$")]
+    wider = 1.34  # for four words
+    boxes: dict[str, Box] = {}
+    arrows: list[Arrow] = []
+    for side, x, words, room, attention, shape, via in [
+        ("e", e, "the cat sleeps", wide, "\nself-attention\nhides padding", "S D", left),
+        ("d", d, "<bos> le chat dort", wider, "\nmasked\nself-attention", "T D", right),
+    ]:
+        boxes |= {
+            f"{side} words": Box(words, (x, 0), "data", room),
+            f"{side} rows": Box(r"embedding $\cdot\,\sqrt{D}$", (x, 0.82), "weight", wide),
+            f"{side} places": Box("add positions", (x, 1.64), width=wide),
+            f"{side} look": Box(attention, (x, 2.66), "weight", wide, 1.4),
+            f"{side} add 1": Box("add & norm", (x, 3.68), width=wide),
+        }
+        arrows += [
+            Arrow(f"{side} words", f"{side} rows", shape[0]),
+            Arrow(f"{side} rows", f"{side} places", shape),
+            *[Arrow(f"{side} places", f"{side} look", shape, aside=a, port=p) for a, p in ports],
+            Arrow(f"{side} look", f"{side} add 1", shape),
+            Arrow(f"{side} places", f"{side} add 1", shape, via=via, aside=11),
+        ]
+    boxes |= {
+        "e feed": Box("feed-forward", (e, 4.5), "weight", wide),
+        "e add 2": Box("add & norm", (e, 5.32), width=wide),
+        "cross": Box("\n\n\ncross-attention", (d, 5.42), "weight", wide, 1.4),
+        "d add 2": Box("add & norm", (d, 6.44), width=wide),
+        "d feed": Box("feed-forward", (d, 7.26), "weight", wide),
+        "d add 3": Box("add & norm", (d, 8.08), width=wide),
+        "linear": Box("linear", (d, 8.9), "weight", wide),
+        "softmax": Box("softmax", (d, 9.72), width=wide),
+        "next": Box("le chat dort <eos>", (d, 10.54), "data", wider),
+    }
+    arrows += [
+        *within_blocks(left, right),
+        Arrow("d add 3", "linear", "T D"),
+        Arrow("linear", "softmax", "T V", "logits"),
+        Arrow("softmax", "next", "T V"),
+    ]
+    return diagram(
+        boxes,
+        arrows,
+        repeat=[
+            (r"$\times\,N$", ["e look", "e add 1", "e feed", "e add 2"]),
+            (r"$\times\,N$", ["d look", "d add 1", "cross", "d add 2", "d feed", "d add 3"]),
+        ],
+        notes={
+            "from the last block\nto all of the decoder's": (e, 6.27),
+            "the embedding's table": (0.3, 8.9),
+            "$V$ French words": (0.3, 9.72),
+            "the word after\neach one above": (0.3, 10.54),
+        },
+        alt=(
+            "Diagram of the Transformer, from its words at the top downwards. On the left the "
+            "encoder reads S words, the cat sleeps; on the right the decoder reads the T target "
+            "words so far, <bos> le chat dort. On either side an embedding, times the square root "
+            "of D, gives vectors (S by D and T by D), to which positions are added. A frame marked "
+            "times N is a block of the encoder: self-attention, which hides padding and where V, "
+            "K and Q all come from above, add & norm, feed-forward, add & norm; a way round leads"
+            " into each add & norm from what the layer was given. A second frame marked times N "
+            "is a block of the decoder: masked self-attention, add & norm, cross-attention, whose"
+            " Q comes from above (T by D) and whose V and K come from the encoder (S by D), add &"
+            " norm, feed-forward, add & norm. What the encoder's last block gives goes into every"
+            " block of the decoder. At the bottom a linear layer, once more the table of the "
+            "embedding, makes logits (T by V, where V is the number of French words), and a "
+            "softmax probabilities, of which each place holds the word after the one above: le "
+            "chat dort <eos>."
+        ),
+    )
+
 
 CELL, TALL, CHIP = 52, 32, 58  # a cell of a map, its height, and a word's width
 MAY = 0.45  # as dark as half a weight: that a word may attend says nothing of how much

@@ -1,4 +1,4 @@
-"""Several heads in numbers: one average beside two, a word's way through them, and the slices."""
+"""Chapter 08: several averages at once, in numbers and in slices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,18 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.plot.matrices import draw_cell, widest
-from tinylib.lab.plot.parts import Pair, arrow, chip, row, written
-from tinylib.lab.plot.style import (
-    COLOURS,
-    HEADS,
-    MARGIN,
-    MAX_WIDTH,
-    PALETTE,
-    PHONE,
-    SMALL,
-    SOFT,
-    TEXT,
+from tinylib.lab.figures.diagram import Box, diagram
+from tinylib.lab.figures.parts import Pair, arrow, chip, draw_cell, row, written
+from tinylib.lab.figures.sheet import (
     Figure,
     Number,
     Values,
@@ -27,7 +18,60 @@ from tinylib.lab.plot.style import (
     read_values,
     rounded,
     style,
+    widest,
 )
+from tinylib.lab.figures.style import COLOURS, HEADS, MARGIN, MAX_WIDTH, PALETTE, SMALL, SOFT, TEXT
+
+
+def architecture() -> Figure:
+    """Multi-head attention (Vaswani et al. 2017): project, split, attend H times, merge."""
+    q, k, v, both = 0, 0.9, 1.8, 0.45
+    return diagram(
+        {
+            "x": Box("embeddings $x$", (k, 0), "data", width=2.7),
+            "W_q": Box(r"$\times\,W_q$", (q, 1), "weight", width=0.9),
+            "W_k": Box(r"$\times\,W_k$", (k, 1), "weight", width=0.9),
+            "W_v": Box(r"$\times\,W_v$", (v, 1), "weight", width=0.9),
+            "split q": Box("split", (q, 2), width=0.9),
+            "split k": Box("split", (k, 2), width=0.9),
+            "split v": Box("split", (v, 2), width=0.9),
+            "dot": Box(r"dot product, $\div\,\sqrt{d_k}$", (both, 3), width=1.8),
+            "softmax": Box("mask, softmax", (both, 4), width=1.8),
+            "sum": Box("weighted sum", (k, 5), width=2.7),
+            "merge": Box("merge: heads side by side", (k, 6), width=2.7),
+            "W_o": Box(r"$\times\,W_o$", (k, 7), "weight", width=2.7),
+            "output": Box("outputs", (k, 8), "data", width=2.7),
+        },
+        [
+            ("x", "W_q", "B T D"),
+            ("x", "W_k", "B T D"),
+            ("x", "W_v", "B T D"),
+            ("W_q", "split q", "B T (H d_k)", "$Q$"),
+            ("W_k", "split k", "B T (H d_k)", "$K$"),
+            ("W_v", "split v", "B T (H d_v)", "$V$"),
+            ("split q", "dot", "B H T d_k", "$Q$"),
+            ("split k", "dot", "B H T d_k", "$K$"),
+            ("split v", "sum", "B H T d_v", "$V$"),
+            ("dot", "softmax", "B H T T", "scores"),
+            ("softmax", "sum", "B H T T", "weights"),
+            ("sum", "merge", "B H T d_v"),
+            ("merge", "W_o", "B T (H d_v)"),
+            ("W_o", "output", "B T D"),
+        ],
+        repeat=[(r"$\times\,H$", ["dot", "softmax", "sum"])],
+        alt=(
+            "Diagram of multi-head attention, from top to bottom. The embeddings x (B by T by D) "
+            "are multiplied by three learned matrices, W_q, W_k and W_v, each wide enough for all "
+            "H heads: B by T by H times d_k, for W_v by H times d_v. Each result is split into "
+            "heads: B by H by T by d_k, for values B by H by T by d_v. Inside a frame marked "
+            "times H, every head does what one attention does: dot products of its queries and "
+            "keys, divided by the square root of d_k, give its scores (B by H by T by T), a "
+            "softmax its weights, and a weighted sum of its values its outputs (B by H by T by "
+            "d_v). They are merged, heads side by side (B by T by H times d_v), and multiplied by "
+            "the learned matrix W_o: the outputs (B by T by D)."
+        ),
+    )
+
 
 CELL, WIDE, TALL, LINE = 28, 43, 28, 34
 ONE = 44  # of a score, or of a weight
@@ -297,43 +341,3 @@ def tint(colour: str) -> tuple[float, float, float]:
     """A pale form of the colour, behind black numbers."""
     r, g, b = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
     return 1 - 0.16 * (1 - r), 1 - 0.16 * (1 - g), 1 - 0.16 * (1 - b)
-
-
-def sharing(H: int, pairs: Sequence[int], *, alt: str = "") -> Figure:
-    """H queries above the keys and values that they use, once for each number of `pairs`.
-
-    A key and its value are as wide as the group of queries that share them. ValueError for a
-    number of pairs that does not divide H.
-    """
-    for n in pairs:
-        if n < 1 or H % n:
-            raise ValueError(f"{n} pairs for {H} queries: pass numbers that divide {H}")
-    names = {H: "multi-head", 1: "multi-query"}
-    titles = [
-        f"{names.get(n, 'grouped-query')}: {n} pair{'s' if n > 1 else ''} of key and value"
-        for n in pairs
-    ]
-    left, tall, gap = MARGIN + 56, 18, 5
-    each = 30 + 3 * (tall + gap) + 14
-    wide = (PHONE - MARGIN - left) / H
-    with style():
-        axes = page(PHONE, 2 * MARGIN + each * len(pairs) - 14)
-        for i, (n, title) in enumerate(zip(pairs, titles, strict=True)):
-            top = MARGIN + each * i
-            axes.text(MARGIN, top + 10, title, size=TEXT, weight="bold", va="center_baseline")
-            for k, (name, role, count) in enumerate(
-                (("queries", "query", H), ("keys", "key", n), ("values", "value", n))
-            ):
-                y, width = top + 28 + k * (tall + gap), wide * H / count
-                look: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
-                axes.text(MARGIN, y + tall / 2, name, **look)
-                for j in range(count):
-                    place = Bbox.from_bounds(left + width * j + 1, y, width - 2, tall)
-                    axes.add_patch(rounded(place, 3, fc=COLOURS[role], ec="none", zorder=2))
-        return finish(
-            axes,
-            alt
-            or f"{H} queries in a row, {len(pairs)} times. Below them the keys and values that "
-            f"they use: {', then '.join(map(str, pairs))} of each, every one as wide as the "
-            "queries that share it.",
-        )

@@ -1,4 +1,4 @@
-"""Recurrent translators, word by word: the whole, what a gate keeps, what training feeds."""
+"""Chapter 02: a translator word by word, the states of a GRU, and what decoders are fed."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,31 +7,21 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.plot.diagram import KINDS
-from tinylib.lab.plot.matrices import draw_cell
-from tinylib.lab.plot.parts import arrow, percent
-from tinylib.lab.plot.style import (
-    COLOURS,
-    INK,
-    MARGIN,
-    PAPER,
-    SMALL,
-    SOFT,
-    TEXT,
+from tinylib.lab.figures.diagram import KINDS
+from tinylib.lab.figures.encoder_decoder import ACROSS, TALL, WIDE
+from tinylib.lab.figures.parts import arrow, chip, draw_cell, listed, percent, row
+from tinylib.lab.figures.sentences import CELL, CHIP, STEP, STRIP, Point, word_chip, word_width
+from tinylib.lab.figures.sheet import (
     Figure,
     Number,
     Values,
     finish,
     page,
     read_values,
-    rounded,
-    shade,
     style,
-    text_width,
 )
+from tinylib.lab.figures.style import COLOURS, INK, MARGIN, PAPER, PHONE, SMALL, SOFT, TEXT, shade
 
-Point = tuple[Number, Number]
-STEP, CHIP, STRIP, CELL = 94, 28, 13, 9  # of a step, a word, a vector, and a number in it
 SHOWN = 4  # numbers of a vector
 
 
@@ -87,7 +77,7 @@ def translator(
             axes.text(MARGIN, y, text, size=SMALL, color=SOFT, va="center_baseline")
         for s, word in enumerate(words):
             at = first + across * s
-            _word(axes, (at, y_word), word)
+            word_chip(axes, (at, y_word), word)
             arrow(axes, [(at, y_word + CHIP + 1), (at, y_x - 2)])
             _strip(axes, (at - wide / 2, y_x), rows[s].tolist(), full)
             arrow(axes, [(at, y_x + STRIP + 1), (at, y_gru - 2)])
@@ -106,7 +96,7 @@ def translator(
             turn, low = at + wide + 9, y_pair + STRIP / 2
             line: list[Point] = [(end, road), (turn, road), (turn, low), (at + wide + 2, low)]
             arrow(axes, line, learned, 1.2)
-            _word(axes, (at, y_fed), step.fed, predicted_colour if t else SOFT)
+            word_chip(axes, (at, y_fed), step.fed, predicted_colour if t else SOFT)
             arrow(axes, [(at - wide / 2, y_fed + CHIP + 1), (at - wide / 2, y_pair - 2)])
             _strip(axes, (at - wide, y_pair), fed[t].tolist(), full)
             _strip(axes, (at, y_pair), last.tolist(), full, learned)
@@ -115,7 +105,7 @@ def translator(
             arrow(axes, [(at, y_pair + STRIP + 1), (at, y_write - 2)])
             _gru(axes, (at, y_write))
             arrow(axes, [(at, y_write + CHIP + 1), (at, y_predicted - 2)])
-            _word(axes, (at, y_predicted), step.predicted, predicted_colour)
+            word_chip(axes, (at, y_predicted), step.predicted, predicted_colour)
             small: Any = {"size": SMALL, "ha": "center", "va": "center"}
             share = percent(step.share)
             axes.text(at, y_predicted + CHIP + 13, share, color=predicted_colour, **small)
@@ -125,7 +115,7 @@ def translator(
                 ends = [(at - across + 25, level), (at - 26, level)]
                 arrow(axes, ends)
                 _note(axes, (at - across + 33, level - 11), f"$d_{t}$")
-                half = _width(step.fed) / 2
+                half = word_width(step.fed) / 2
                 gap = at - across / 2 + 3
                 back: list[Point] = [(at - across + half + 1, y_predicted + CHIP / 2)]
                 back += [(gap, y_predicted + CHIP / 2), (gap, y_fed + CHIP / 2)]
@@ -214,60 +204,6 @@ def memory(title: str, drawn: Sequence[Kept | tuple[Any, ...]]) -> Figure:
         return finish(axes, f"{title}, after each word: {'; '.join(descriptions)}.")
 
 
-def shifted(
-    fed: Sequence[str],
-    labels: Sequence[str],
-    glosses: Sequence[str] = (),
-    names: tuple[str, str] = ("is fed", "label"),
-) -> Figure:
-    """Teacher forcing: what the decoder is fed, below it the labels, the same words one step on.
-
-    Every label but the last is the next word fed; a ValueError if it is not. ``names`` are those
-    of the two rows.
-    """
-    if list(fed[1:]) != list(labels[:-1]) or not 2 <= len(fed) <= 7:
-        raise ValueError("each label but the last is the next word fed; two to seven steps")
-    step = max(84, *(text_width(word, TEXT) + 40 for word in labels))
-    first = MARGIN + 64 + step / 2
-    top, low = MARGIN + 4, MARGIN + 92
-    green = COLOURS["probability"]
-    with style():
-        axes = page(first + step * (len(fed) - 0.5) + MARGIN - 12, low + CHIP + 30 + MARGIN)
-        for y, text in zip((top, low), names, strict=True):
-            axes.text(MARGIN, y + CHIP / 2, text, size=SMALL, color=SOFT, va="center_baseline")
-        for t, (word, label) in enumerate(zip(fed, labels, strict=True)):
-            at = first + step * t
-            if t:
-                ends = [(at - step + 16, low - 2), (at - 20, top + CHIP + 2)]
-                arrow(axes, ends, green, 1.5, dash=(0, (3, 2)))
-            arrow(axes, [(at, top + CHIP + 1), (at, low - 2)])
-            _word(axes, (at, top), word, green if t else SOFT)
-            _word(axes, (at, low), label, green)
-            if glosses:
-                look: Any = {"size": SMALL, "color": SOFT, "style": "italic", "ha": "center"}
-                axes.text(at, low + CHIP + 18, glosses[t], **look)
-        pairs = ", ".join(f"{a} → {b}" for a, b in zip(fed, labels, strict=True))
-        return finish(
-            axes,
-            f"Two rows of words, shifted by one. What the decoder {names[0]}, and the {names[1]} "
-            f"at this step: {pairs}. Each {names[1]} is the word fed at the next step.",
-        )
-
-
-def _width(word: str) -> float:
-    """Of its box: a long word has less room beside it, so that lines pass between the boxes."""
-    wide = text_width(word, TEXT)
-    return max(min(wide + 18, 82), wide + 8, 40.0)
-
-
-def _word(axes: Axes, at: Point, text: str, edge: str = SOFT) -> None:
-    wide = _width(text)
-    box = Bbox.from_bounds(at[0] - wide / 2, at[1], wide, CHIP)
-    axes.add_patch(rounded(box, 9, fc="white", ec=edge, lw=1.3, zorder=3))
-    middle = (at[0], at[1] + CHIP / 2)
-    axes.text(*middle, text, size=TEXT, ha="center", va="center_baseline", zorder=4)
-
-
 def _gru(axes: Axes, at: Point) -> None:
     box = Bbox.from_bounds(at[0] - 24, at[1], 48, CHIP)
     axes.add_patch(KINDS["weight"].patch(box))
@@ -288,3 +224,163 @@ def _strip(
 
 def _note(axes: Axes, at: Point, text: str) -> None:
     axes.text(*at, text, size=SMALL, color=SOFT, ha="center", va="center_baseline", zorder=4)
+
+
+def worked_gru(
+    x: Values, h: Values, r: Values, z: Values, n: Values, notes: Sequence[str] = ()
+) -> Figure:
+    """One step of a GRU in numbers: the word and the old state, both gates, the proposal, the mix.
+
+    The new state is computed here. `notes` has a word for each of its numbers, of which there are
+    four at most. Vectors of unlike sizes, or gates beyond 0 and 1, are a ValueError.
+    """
+    word, old, reset, update, new = (read_values(v, "a vector") for v in (x, h, r, z, n))
+    D = len(old)
+    if not old.shape == reset.shape == update.shape == new.shape == (D,) or not 1 <= D <= 4:
+        raise ValueError("h, r, z and n need the same size, of one to four numbers")
+    if any((gate < 0).any() or (gate > 1).any() for gate in (reset, update)):
+        raise ValueError("a gate lies between 0 and 1: take the sigmoid")
+    kept, taken = update * old, (1 - update) * new
+    after = kept + taken
+    full = max(float(v.abs().max()) for v in (word, old, new, after))
+    wide = WIDE * D
+    left, right = MARGIN + 8, ACROSS - MARGIN - 22 - wide
+    middle = (left + right) / 2
+    tops = [MARGIN + 30 + 104 * i for i in range(4)]
+    with style():
+        axes = page(ACROSS, tops[3] + TALL + (30 if notes else 8) + MARGIN)
+        spots = {
+            "x": (left, tops[0], "word $x$", word, ""),
+            "h": (right, tops[0], "old state $h$", old, ""),
+            "r": (left, tops[1], "reset gate $r$", reset, "weight"),
+            "n": (middle, tops[1], "proposal $n$", new, ""),
+            "z": (right, tops[1], "update gate $z$", update, "weight"),
+            "taken": (middle, tops[2], "$(1 - z) \\odot n$", taken, ""),
+            "kept": (right, tops[2], "$z \\odot h$", kept, ""),
+            "after": ((middle + right) / 2, tops[3], "new state $h'$, their sum", after, ""),
+        }
+        places = {}
+        for name, (x0, y0, title, values, role) in spots.items():
+            across = WIDE * len(values)
+            axes.text(x0, y0 - 10, title, size=TEXT, color=COLOURS[role] if role else INK)
+            look: Any = {"role": role, "edge": COLOURS[role] if role else SOFT}
+            if name == "after":
+                look = {"edge": COLOURS["learned"], "thick": 2.4}
+            most = 1 if role else full
+            row(axes, (x0, y0), values.tolist(), (WIDE, TALL), full=most, **look)
+            places[name] = Bbox.from_bounds(x0, y0, across, TALL)
+        head = 26  # room for the title of what an arrow leads to
+        bus = tops[0] + TALL + 20  # word and old state both go to each of the three
+        ends = [(box.x0 + box.x1) / 2 for box in (places["x"], places["h"])]
+        for x0 in ends:
+            axes.plot([x0, x0], [tops[0] + TALL + 2, bus], color=SOFT, lw=1.3, zorder=1.5)
+        reach = [min(*ends, places["r"].x0 + wide / 2), max(ends)]
+        axes.plot(reach, [bus, bus], color=SOFT, lw=1.3, zorder=1.5)
+        for name in ("r", "n", "z"):
+            x0 = (places[name].x0 + places[name].x1) / 2
+            arrow(axes, [(x0, bus), (x0, tops[1] - head)])
+        for source, target, start, stop in (
+            *(("n", "taken", 0.5, 0.5), ("z", "taken", 0.1, 0.85), ("z", "kept", 0.4, 0.5)),
+            *(("taken", "after", 0.6, 0.3), ("kept", "after", 0.4, 0.7)),
+        ):
+            a, b = places[source], places[target]
+            path = [(a.x0 + start * a.width, a.y1 + 3), (b.x0 + stop * b.width, b.y0 - head)]
+            arrow(axes, path)
+        a, b = places["r"], places["n"]
+        arrow(axes, [(a.x1 + 3, a.y0 + TALL / 2), (b.x0 - 3, b.y0 + TALL / 2)])
+        a, b, side = places["h"], places["kept"], right + wide + 14
+        path = [(a.x1 + 2, a.y0 + TALL / 2), (side, a.y0 + TALL / 2)]
+        arrow(axes, [*path, (side, b.y0 + TALL / 2), (b.x1 + 2, b.y0 + TALL / 2)])
+        for j, note in enumerate(notes):
+            spot = (places["after"].x0 + WIDE * (j + 0.5), tops[3] + TALL + 18)
+            axes.text(*spot, note, size=SMALL, color=SOFT, ha="center", va="center_baseline")
+        descriptions = [
+            f"{name} ({listed(values.tolist())})"
+            for name, values in zip(
+                (
+                    "the word x",
+                    "the old state h",
+                    "the reset gate r",
+                    "the update gate z",
+                    "the proposal n",
+                    "the new state",
+                ),
+                (word, old, reset, update, new, after),
+                strict=True,
+            )
+        ]
+        remarks = f" Its numbers are: {', '.join(notes)}." if notes else ""
+        alt = f"One step of a GRU in numbers: {'; '.join(descriptions)}, which is z times h "
+        return finish(axes, f"{alt}plus 1 − z times n, number by number.{remarks}")
+
+
+class Run(NamedTuple):
+    """A decoder's steps: the word fed to each, the one predicted, in English, and if it is right.
+
+    `free`: each word predicted is the next one fed.
+    """
+
+    title: str
+    fed: Sequence[str]
+    predicted: Sequence[str]
+    glosses: Sequence[str]
+    correct: Sequence[bool]
+    free: bool
+
+
+def runs(drawn: Sequence[Run | tuple[Any, ...]]) -> Figure:
+    """Decoders side by side, step below step; what is not correct has a cross.
+
+    More than two, or lists of unlike lengths, are a ValueError.
+    """
+    every = [Run(*run) for run in drawn]
+    if not 1 <= len(every) <= 2:
+        raise ValueError(f"{len(every)} runs: draw one or two in one picture")
+    for run in every:
+        if len({len(run.fed), len(run.predicted), len(run.glosses), len(run.correct)}) != 1:
+            raise ValueError(f"{run.title!r}: one word fed, one said, a gloss and a truth a step")
+    tall, pitch, top = 40, 58, MARGIN + 62
+    half = (PHONE - 2 * MARGIN - 18) / 2
+    wide = (half - 26) / 2
+    steps = max(len(run.predicted) for run in every)
+    with style():
+        axes = page(
+            2 * MARGIN + half * len(every) + 18 * (len(every) - 1),
+            top + pitch * steps - (pitch - tall) + MARGIN + 4,
+        )
+        for i, run in enumerate(every):
+            left = MARGIN + (half + 18) * i
+            right = left + wide + 26
+            axes.text(left, MARGIN + 12, run.title, size=TEXT, weight="bold", va="center")
+            for x, name in ((left, "is fed"), (right, "says")):
+                axes.text(x + wide / 2, top - 14, name, size=SMALL, color=SOFT, ha="center")
+            for t, (fed, predicted, gloss, correct) in enumerate(
+                zip(run.fed, run.predicted, run.glosses, run.correct, strict=True)
+            ):
+                y = top + pitch * t
+                own = run.free and t > 0
+                edge = COLOURS["probability"] if own else SOFT
+                chip(axes, Bbox.from_bounds(left, y, wide, tall), fed, edge=edge)
+                arrow(axes, [(left + wide + 3, y + tall / 2), (right - 3, y + tall / 2)])
+                place = Bbox.from_bounds(right, y, wide, tall)
+                if correct:
+                    chip(axes, place, predicted, gloss=gloss, edge=COLOURS["probability"])
+                else:
+                    bad = COLOURS["error"]
+                    look: Any = {"edge": bad, "ink": bad, "thick": 1.8, "dash": (0, (4, 2))}
+                    chip(axes, place, f"{predicted} ✗", gloss=gloss, **look)
+                if own:
+                    turn, x = y - (pitch - tall) / 2, left + wide / 2
+                    path = [(right + wide / 2, y - pitch + tall + 2), (right + wide / 2, turn)]
+                    path += [(x, turn), (x, y - 2)]
+                    arrow(axes, path, COLOURS["probability"], dash=(0, (3, 2)))
+        return finish(axes, " ".join(map(_alt_text, every)))
+
+
+def _alt_text(run: Run) -> str:
+    fed = "its own words" if run.free else "the words of the reference, whatever it says"
+    words = [
+        word if correct else f"{word} (not correct)"
+        for word, correct in zip(run.predicted, run.correct, strict=True)
+    ]
+    return f"{run.title}: a decoder that is fed {fed} says {', '.join(words)}."

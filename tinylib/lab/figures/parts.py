@@ -4,26 +4,29 @@ Places and lengths are CSS pixels, y grows downwards, and fonts and lines are in
 """
 
 from collections.abc import Callable, Sequence
+from math import isinf
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Rectangle
 from matplotlib.path import Path
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.plot.matrices import draw_cell
-from tinylib.lab.plot.style import (
+from tinylib.lab.figures.sheet import Number, page, rounded, text_width
+from tinylib.lab.figures.style import (
     GRID,
+    HATCH,
     INK,
     MARGIN,
+    MASKED,
     MAX_WIDTH,
+    PAPER,
     SMALL,
     SOFT,
     TEXT,
-    Number,
-    page,
-    rounded,
-    text_width,
+    luminance,
+    shade,
 )
 
 Pair = tuple[Number, Number]
@@ -181,3 +184,63 @@ def charts_beside(
         axes.grid(axis="y", lw=0.8)
         each.append(axes)
     return sheet, each
+
+
+def draw_key(
+    axes: Axes,
+    at: tuple[Number, Number],
+    end: str,
+    role: str = "",
+    below: bool = False,
+    hatched: str = "",
+) -> None:
+    """What the colours say: a ramp from 0, or from as far below it, to `end`; and the hatch."""
+    x, y = at
+    look: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
+    first, last = (f"−{end}" if below else "0"), end
+    axes.text(x, y, first, **look)
+    x += text_width(first, SMALL) + 8
+    ramp = [[shade(t, 1, role) for t in np.linspace(-1 if below else 0, 1, 33)]]
+    axes.imshow(
+        np.array(ramp),
+        extent=(x, x + 64, y + 5, y - 5),
+        aspect="auto",
+        interpolation="nearest",
+        zorder=2,
+    )
+    axes.add_patch(Rectangle((x, y - 5), 64, 10, fc="none", ec=SOFT, lw=0.6, zorder=3))
+    axes.text(x + 71, y, last, **look)
+    if hatched:
+        x += 71 + text_width(last, SMALL) + 16
+        _hatch(axes, (x, y - 6, 18, 12))
+        axes.text(x + 25, y, hatched, **look)
+
+
+def _hatch(axes: Axes, place: Sequence[Number]) -> None:
+    x, y, *size = place
+    axes.add_patch(Rectangle((x, y), *size, fc=MASKED, ec=HATCH, lw=0, hatch="///"))
+
+
+def draw_cell(
+    axes: Axes,
+    place: Sequence[Number],
+    number: Number,
+    full: Number,
+    text: str,
+    role: str = "",
+) -> None:
+    x, y, width, height = place
+    masked = isinf(number) or (bool(role) and number == 0)
+    colour = MASKED if masked else shade(number, full, role)
+    text = "" if masked and not isinf(number) else text
+    if masked:
+        _hatch(axes, place)
+    fill = "none" if masked else colour
+    axes.add_patch(Rectangle((x, y), width, height, fc=fill, ec=PAPER, lw=1.2))
+    ink = "black" if luminance(colour) > 0.179 else "white"  # contrast 4.5 or more on either side
+    at = (x + width / 2, y + height / 2)
+    axes.text(*at, text, color=ink, ha="center", va="center_baseline")
+
+
+def listed(numbers: Sequence[Number]) -> str:
+    return ", ".join(written(number) for number in numbers)

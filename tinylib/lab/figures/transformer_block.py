@@ -1,20 +1,12 @@
-"""The Transformer's blocks: their parts with shapes, and words on their way through, in numbers."""
+"""Chapter 09: words on their way through a block, and where its norms stand."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tinylib.lab.plot.architecture import within_blocks
-from tinylib.lab.plot.diagram import Arrow, Box, diagram
-from tinylib.lab.plot.matrices import widest
-from tinylib.lab.plot.parts import arrow, row, written
-from tinylib.lab.plot.style import (
-    COLOURS,
-    INK,
-    MARGIN,
-    MAX_WIDTH,
-    SMALL,
-    SOFT,
-    TEXT,
+from tinylib.lab.figures.diagram import Arrow, Box, diagram
+from tinylib.lab.figures.parts import arrow, row, written
+from tinylib.lab.figures.sheet import (
     Figure,
     Number,
     Values,
@@ -23,7 +15,73 @@ from tinylib.lab.plot.style import (
     read_values,
     style,
     text_width,
+    widest,
 )
+from tinylib.lab.figures.style import COLOURS, INK, MARGIN, MAX_WIDTH, SMALL, SOFT, TEXT
+
+
+def within_blocks(left: Number, right: Number) -> list[Arrow]:
+    """The arrows of an encoder and a decoder block after their first addition, norm last.
+
+    What is added goes around by `left` in the encoder's block and by `right` in the decoder's.
+    """
+    return [
+        Arrow("e add 1", "e feed", "S D"),
+        Arrow("e feed", "e add 2", "S D"),
+        Arrow("e add 1", "e add 2", "S D", via=left, aside=11),
+        Arrow("e add 2", "cross", "S D", aside=-13, port="$V$"),
+        Arrow("e add 2", "cross", "S D", aside=13, port="$K$"),
+        Arrow("d add 1", "cross", "T D", aside=48, port="$Q$"),
+        Arrow("cross", "d add 2", "T D"),
+        Arrow("d add 1", "d add 2", "T D", via=right, aside=11),
+        Arrow("d add 2", "d feed", "T D"),
+        Arrow("d feed", "d add 3", "T D"),
+        Arrow("d add 2", "d add 3", "T D", via=right, aside=11),
+    ]
+
+
+def add_norm() -> Figure:
+    """Where the norms stand (Vaswani et al. 2017; Xiong et al. 2020) in the sublayers of a block.
+
+    The wide arrows are the way of the x's, on which post-norm puts its norms and pre-norm none.
+    """
+    boxes: dict[str, Box] = {}
+    arrows: list[Arrow] = []
+    for left, side in ((0.0, "post"), (1.59, "pre")):
+        post, middle, beside = side == "post", left + 0.474, left + 0.853
+        for i, text in enumerate(("$x$", "$x$ after attention", "$x$ after both")):
+            boxes[f"{side} x {i}"] = Box(text, (middle, 3 * i), "data", 1.449)
+        for i, layer in enumerate(("attention", "feed-\nforward")):
+            x, f, add, norm = (f"{side} {name} {i}" for name in ("x", "f", "add", "norm"))
+            low, high, y = 3 * i + 1, 3 * i + 2, f"{side} x {i + 1}"
+            boxes |= {
+                f: Box(layer, (beside, low if post else high), "weight", 0.692, 1.1),
+                add: Box("add", (left, low if post else high), width=0.5),
+                norm: Box("norm", (left, high) if post else (beside, low), width=0.5),
+            }
+            path = [x, add, norm, y] if post else [x, add, y]
+            branch = [x, f, add] if post else [x, norm, f, add]
+            arrows += [Arrow(a, b, "T D", bold=True) for a, b in pairwise(path)]
+            arrows += [Arrow(a, b, "T D") for a, b in pairwise(branch)]
+    return diagram(
+        boxes,
+        arrows,
+        notes={
+            r"post-norm:  $\mathrm{norm}(x + f(x))$": (0.474, 6.5),
+            r"pre-norm:  $x + f(\mathrm{norm}(x))$": (2.064, 6.5),
+        },
+        learned="learned matrices",
+        alt=(
+            "Diagram of the two sublayers of a block, from top to bottom, post-norm on the left "
+            "and pre-norm on the right; every arrow carries T by D, and wide arrows mark the way "
+            "of x. Post-norm: attention takes x, its output is added to x, and the sum goes "
+            "through a norm, which stands on the way of x; then the same with feed-forward. "
+            "Pre-norm: a norm stands on the branch before attention, whose output is added to x; "
+            "then the same with feed-forward. So in pre-norm nothing but additions stands on the "
+            "way of x from the top to the bottom."
+        ),
+    )
+
 
 CELL, NARROW = 50, 30  # a number, and one among many
 TALL, STEP = 28, 58  # a vector, and from it to the next

@@ -1,17 +1,29 @@
-"""Writing with a model: which token a number u draws, what is read for each token, how long."""
+"""Chapter 15: what is read and computed with and without a cache, and what that costs."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
+from math import ceil
 from types import MappingProxyType
 from typing import Any
 
 import torch
-from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.plot.diagram import KINDS
-from tinylib.lab.plot.parts import SIDE, arrow, charts_beside, chip
-from tinylib.lab.plot.style import (
+from tinylib.lab.figures.diagram import KINDS
+from tinylib.lab.figures.parts import SIDE, arrow, charts_beside, chip
+from tinylib.lab.figures.sheet import (
+    Figure,
+    Number,
+    Values,
+    finish,
+    page,
+    read_values,
+    rounded,
+    style,
+    text_width,
+)
+from tinylib.lab.figures.style import (
     COLOURS,
     CURVES,
     DASHES,
@@ -19,113 +31,66 @@ from tinylib.lab.plot.style import (
     HATCH,
     INK,
     MARGIN,
-    PAPER,
     PHONE,
     SMALL,
     SOFT,
     TEXT,
     TITLE,
-    Figure,
-    Number,
-    Values,
-    finish,
-    luminance,
-    page,
-    read_values,
-    shade,
-    style,
-    text_width,
 )
 
-TALL = 44  # pixels: a piece of the line, with a word and its number
-ROW = 96  # from one line to the next
 
+def architecture() -> Figure:
+    """What one head computes for the next token, without a cache and with one.
 
-def draws(
-    lines: Mapping[str, Values], words: Sequence[str], u: Sequence[Number], *, alt: str = ""
-) -> Figure:
-    r"""Each of `lines` has a title and the probability $P_i$ of each of the `words`.
-
-    The pieces lie side by side in the words' order, so that piece i reaches from
-    $\sum_{j<i} P_j$ to $\sum_{j \le i} P_j$. The numbers `u` in [0, 1) are arrows that fall on all
-    lines; a title stands where none passes. A piece too narrow for its word stays empty; one of
-    probability 0 is not drawn.
-    ValueError for probabilities of another number, below 0 or of another sum than 1, and for other
-    numbers u.
+    The rows of Q, K and V, and the cells of the table of attention weights, that are computed when
+    the last of six words is read.
     """
-    read: dict[str, list[float]] = {}
-    for title, given in lines.items():
-        P = read_values(given, title)
-        if P.shape != (len(words),) or (P < 0).any() or abs(P.sum() - 1) > 1e-3:
-            raise ValueError(f"{title!r}: pass a probability for each of {len(words)} words")
-        read[title] = [float(p) for p in P]
-    if not lines or not all(0 <= number < 1 for number in u):
-        raise ValueError(f"u = {list(u)}: pass at least one line, and numbers from 0 to below 1")
-    left, wide, top = MARGIN + 6, PHONE - 2 * MARGIN - 12, MARGIN + 34
-    descriptions = []
+    words = "Your journey starts with one step".split()
+    T, D, cell, gap, head, foot = len(words), 3, 20, 14, 48, 46
+    now: dict[str, Any] = {"mfc": KINDS["op"].line, "mec": KINDS["op"].line}
+    kept: dict[str, Any] = {"mfc": HATCH, "mec": HATCH}
+    none: dict[str, Any] = {"mfc": "none", "mec": HATCH}
+    legend = {"computed now": now, "kept from before": kept, "not needed": none}
+    old = {  # rows, in each table
+        "without a cache: all again": {"Q": now, "K": now, "V": now, "weights": now},
+        "with a cache: the last row": {"Q": none, "K": kept, "V": kept, "weights": none},
+    }
+    counts = (f"{T} rows of each, {T * (T + 1) // 2} weights", f"1 row of each, {T} weights")
+    left, tall = MARGIN + ceil(max(text_width(w, SMALL) for w in words)) + 8, head + cell * T + foot
+    key = [text_width(name, SMALL) + 42 for name in legend]
     with style():
-        axes = page(PHONE, top + ROW * len(read) - 8 + MARGIN)
-        for number in u:
-            x = left + wide * number
-            label = f"u = {number:g}"
-            x = min(x, PHONE - MARGIN - text_width(label, SMALL) / 2)
-            axes.text(x, MARGIN + 6, label, size=SMALL, ha="center", va="center")
-        for i, (title, shares) in enumerate(read.items()):
-            y = top + ROW * i + 18
-            if title:
-                half = text_width(title, TEXT) * 1.1 / 2 + 8
-                places = (left + half, left + wide / 2, left + wide - half)
-                free = [x for x in places if all(abs(left + wide * n - x) > half for n in u)]
-                look: Any = {"size": TEXT, "weight": "bold", "ha": "center", "va": "center"}
-                axes.text((free or places)[0], y - 13, title, **look)
-            for number in u:
-                x = left + wide * number
-                arrow(axes, [(x, y - 22 if i else MARGIN + 16), (x, y - 1)], INK)
-            _line(axes, (left, y), wide, words, shares)
-            fallen = [f"{number:g} falls on {words[_drawn(shares, number)]}" for number in u]
-            parts = ", ".join(f"{word} {p:.3f}" for word, p in zip(words, shares, strict=True))
-            descriptions.append(f"{title}: {parts}. {', '.join(fallen)}".strip(": "))
+        axes = page(2 * MARGIN + sum(key) - 16, 2 * tall + 36 + MARGIN)
+        for top, title, count in zip((MARGIN, MARGIN + tall), old, counts, strict=True):
+            axes.text(MARGIN, top + 12, title, size=TITLE, weight="bold", va="center")
+            x, y = left, top + head
+            for name, before in old[title].items():
+                columns = T if name == "weights" else D
+                axes.text(x + columns * cell / 2, y - 6, name, size=SMALL, ha="center")
+                for i, j in product(range(T), range(columns)):
+                    if name != "weights" or j <= i:  # nobody looks at the future
+                        look = now if i == T - 1 else before
+                        middle = (x + (j + 0.5) * cell, y + (i + 0.5) * cell)
+                        axes.plot(*middle, "s", ms=13, **look)
+                x += columns * cell + gap
+            for i, word in enumerate(words):
+                middle = (left - 8, y + (i + 0.5) * cell)
+                axes.text(*middle, word, size=SMALL, ha="right", va="center_baseline")
+            axes.text(left, y + T * cell + 18, f"computed: {count}", size=SMALL, color=SOFT)
+        x, y = MARGIN, 2 * tall + 28
+        for (name, look), step in zip(legend.items(), key, strict=True):
+            axes.plot(x + 9, y, "s", ms=13, **look)
+            axes.text(x + 25, y, name, size=SMALL, color=SOFT, va="center_baseline")
+            x += ceil(step)
         return finish(
             axes,
-            alt or f"Probabilities as pieces of a line from 0 to 1. {'; '.join(descriptions)}.",
+            f"What one head computes when it reads step, the last of {T} words: Your journey "
+            "starts with one step. The tables Q, K and V have a row for each word; that of "
+            "attention weights is a lower triangle, since nobody looks at the future. Without a "
+            f"cache every cell is computed: {counts[0]}. With a cache only the last row of each is "
+            f"computed: {counts[1]}. "
+            "The old rows of K and V are kept from before; those of Q and the old weights are not "
+            "needed any more.",
         )
-
-
-def _drawn(P: Sequence[Number], u: Number) -> int:
-    reached: Number = 0
-    for i, p in enumerate(P):
-        reached += p
-        if u < reached:
-            return i
-    return max(i for i, p in enumerate(P) if p)
-
-
-def _line(
-    axes: Axes, at: tuple[Number, Number], wide: Number, words: Sequence[str], P: Sequence[Number]
-) -> None:
-    (x0, y), reached, free = at, 0.0, 0.0
-    middle: Any = {"ha": "center", "va": "center_baseline"}
-    axes.text(x0, y + TALL + 10, "0", size=SMALL, color=SOFT, **middle)
-    for word, p in zip(words, P, strict=True):
-        x, width = x0 + wide * reached, wide * p
-        reached += p
-        if not p:
-            continue
-        fill = shade(p, 1, "probability")
-        axes.add_patch(Rectangle((x, y), width, TALL, fc=fill, ec="white", lw=1, zorder=2))
-        ink = INK if luminance(fill) > 0.3 else PAPER
-        lines = [word, f"{p:.3f}"]
-        if width > max(text_width(line, SMALL) for line in lines) + 4:
-            for line, down in zip(lines, (14, 31), strict=True):
-                axes.text(x + width / 2, y + down, line, size=SMALL, color=ink, zorder=3, **middle)
-        end, label = x + width, f"{reached:.3f}" if reached < 0.9995 else "1"
-        half = text_width(label, SMALL) / 2
-        if end - half > x0 + free + 8 and (label == "1" or end < x0 + wide - half - 14):
-            axes.text(end, y + TALL + 10, label, size=SMALL, color=SOFT, **middle)
-            free = end + half - x0
-    axes.add_patch(
-        Rectangle((x0, y), wide, TALL, fc="none", ec=COLOURS["probability"], lw=1.2, zorder=2.5)
-    )
 
 
 def readings(words: Sequence[str], prompt: int, *, alt: str = "") -> Figure:
@@ -264,3 +229,43 @@ def _meeting(
             x, y = (float(v[i].log().lerp(v[i + 1].log(), part).exp()) for v in (at, computing))
             return x, y
     return None
+
+
+def sharing(H: int, pairs: Sequence[int], *, alt: str = "") -> Figure:
+    """H queries above the keys and values that they use, once for each number of `pairs`.
+
+    A key and its value are as wide as the group of queries that share them. ValueError for a
+    number of pairs that does not divide H.
+    """
+    for n in pairs:
+        if n < 1 or H % n:
+            raise ValueError(f"{n} pairs for {H} queries: pass numbers that divide {H}")
+    names = {H: "multi-head", 1: "multi-query"}
+    titles = [
+        f"{names.get(n, 'grouped-query')}: {n} pair{'s' if n > 1 else ''} of key and value"
+        for n in pairs
+    ]
+    left, tall, gap = MARGIN + 56, 18, 5
+    each = 30 + 3 * (tall + gap) + 14
+    wide = (PHONE - MARGIN - left) / H
+    with style():
+        axes = page(PHONE, 2 * MARGIN + each * len(pairs) - 14)
+        for i, (n, title) in enumerate(zip(pairs, titles, strict=True)):
+            top = MARGIN + each * i
+            axes.text(MARGIN, top + 10, title, size=TEXT, weight="bold", va="center_baseline")
+            for k, (name, role, count) in enumerate(
+                (("queries", "query", H), ("keys", "key", n), ("values", "value", n))
+            ):
+                y, width = top + 28 + k * (tall + gap), wide * H / count
+                look: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
+                axes.text(MARGIN, y + tall / 2, name, **look)
+                for j in range(count):
+                    place = Bbox.from_bounds(left + width * j + 1, y, width - 2, tall)
+                    axes.add_patch(rounded(place, 3, fc=COLOURS[role], ec="none", zorder=2))
+        return finish(
+            axes,
+            alt
+            or f"{H} queries in a row, {len(pairs)} times. Below them the keys and values that "
+            f"they use: {', then '.join(map(str, pairs))} of each, every one as wide as the "
+            "queries that share it.",
+        )

@@ -1,37 +1,97 @@
-"""Positions in numbers: codes that are added, pairs that are rotated, and what a decoder is fed."""
+"""Chapter 07: codes of positions, rotations, hands of clocks, and large matrices."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from math import atan2, cos, degrees, hypot, pi, sin
+from math import atan2, ceil, cos, degrees, floor, hypot, pi, sin
 from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, Wedge
+from matplotlib.patches import Circle, Rectangle, Wedge
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.plot.matrices import widest
-from tinylib.lab.plot.parts import Pair, arrow, chip, row, written
-from tinylib.lab.plot.style import (
+from tinylib.lab.figures.diagram import Box, diagram
+from tinylib.lab.figures.matrices import are_shares, check_panel
+from tinylib.lab.figures.parts import Pair, arrow, chip, draw_key, row, written
+from tinylib.lab.figures.sheet import (
+    Figure,
+    Number,
+    Values,
+    finish,
+    format_number,
+    infinite,
+    page,
+    read_values,
+    style,
+    text_width,
+    widest,
+)
+from tinylib.lab.figures.style import (
     COLOURS,
     GRID,
     INK,
     MARGIN,
     MAX_WIDTH,
     PAPER,
+    PHONE,
     SMALL,
     SOFT,
     TEXT,
     TITLE,
-    Figure,
-    Number,
-    Values,
-    finish,
-    page,
-    read_values,
-    style,
-    text_width,
+    shade,
 )
+
+
+def architecture() -> Figure:
+    """Three points where positions can enter attention: codes, rotations, a bias on the scores."""
+    q, k, v, both = 1.02, 1.67, 2.32, 1.345
+    return diagram(
+        {
+            "x": Box("embeddings $x$", (k, 0), "data", width=1.95),
+            "codes": Box("codes $P$", (0, 1), "position", width=0.7),
+            "add": Box("add: sinusoidal, learned", (k, 1), width=1.95),
+            "W_q": Box(r"$\times\,W_q$", (q, 2), "weight", width=0.65),
+            "W_k": Box(r"$\times\,W_k$", (k, 2), "weight", width=0.65),
+            "W_v": Box(r"$\times\,W_v$", (v, 2), "weight", width=0.65),
+            "angles": Box(r"angles $\theta$", (0, 3), "position", width=0.7),
+            "turn": Box("rotate: rotary", (both, 3), width=1.3),
+            "dot": Box(r"dot product, $\div\,\sqrt{d_k}$", (both, 4), width=1.3),
+            "bias": Box("bias $b$", (0, 5), "position", width=0.7),
+            "shift": Box("add: ALiBi", (both, 5), width=1.3),
+            "softmax": Box("softmax", (both, 6), width=1.3),
+            "sum": Box("weighted sum", (k, 7), width=1.95),
+            "z": Box("context vectors $z$", (k, 8), "data", width=1.95),
+        },
+        [
+            ("x", "add", "T D"),
+            ("codes", "add", "T D"),
+            ("add", "W_q", "T D"),
+            ("add", "W_k", "T D"),
+            ("add", "W_v", "T D"),
+            ("W_q", "turn", "T d_k", "$Q$"),
+            ("W_k", "turn", "T d_k", "$K$"),
+            ("W_v", "sum", "T d_v", "$V$"),
+            ("angles", "turn", "T d_k/2"),
+            ("turn", "dot", "T d_k", "rotated $Q$, $K$, each"),
+            ("dot", "shift", "T T", "scores"),
+            ("bias", "shift", "T T"),
+            ("shift", "softmax", "T T", "scores"),
+            ("softmax", "sum", "T T", "weights"),
+            ("sum", "z", "T d_v"),
+        ],
+        alt=(
+            "Diagram of self-attention with the three points where positions can enter it; one of "
+            "them is enough. The embeddings x (T by D) come from the top. First point: codes P (T "
+            "by D), sinusoidal or learned, are added to x. What comes of it is multiplied by W_q, "
+            "W_k and W_v, which gives Q and K (T by d_k) and V (T by d_v). Second point: rotary "
+            "positions rotate Q and K, but not V, by angles theta (T by d_k/2). The dot products "
+            "of Q and K, divided by the square root of d_k, are the scores (T by T). Third point: "
+            "ALiBi adds a bias b (T by T) to the scores. A softmax makes them weights (T by T), "
+            "and the weighted sum of V gives the context vectors z (T by d_v)."
+        ),
+    )
+
 
 WHOLE, WIDE, TALL = 30, 45, 28  # of a whole number, of one with two decimals
 PLUS, EQUALS = 48, 24  # pixels between vectors, for "+ P₀" and "="
@@ -297,3 +357,120 @@ def fed(
                 chip(axes, place, word, gloss=f"+ code {position}", **look)
             descriptions.append(f"{title}: {', '.join(map(str, given))}")
         return finish(axes, alt or f"Positions of {', '.join(words)}. {'; '.join(descriptions)}.")
+
+
+def hands(
+    theta: Values, rows: Sequence[str], cols: Sequence[str], title: str, *, alt: str = ""
+) -> Figure:
+    """Angles in radians as the hands of clocks: from twelve, clockwise.
+
+    So the tip of a hand stands sin θ to the right of the centre and cos θ above it. At most seven
+    columns fit a phone; more, an entry that is not finite, or labels that do not fit, are a
+    ValueError.
+    """
+    p = check_panel(theta, rows, cols, title)
+    if infinite(p.matrix):
+        raise ValueError(f"{title!r} holds -inf: only finite angles can be drawn")
+    name = widest(rows, SMALL) + 12
+    cell = max(58, widest(cols, SMALL) + 10)
+    left, top = MARGIN + name, MARGIN + 54
+    across = max(left + cell * len(cols), MARGIN + text_width(title, TITLE) * 1.2) + MARGIN
+    if across > PHONE:
+        raise ValueError(f"{len(cols)} columns are too many for one picture: pass a slice")
+    with style():
+        axes = page(across, top + 58 * len(rows) + MARGIN)
+        axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
+        for j, column in enumerate(cols):
+            axes.text(left + (j + 0.5) * cell, top - 8, column, size=SMALL, ha="center")
+        for i, (row, turned) in enumerate(zip(rows, p.matrix.tolist(), strict=True)):
+            y = top + 58 * (i + 0.5)
+            axes.text(left - 10, y, row, size=SMALL, ha="right", va="center_baseline")
+            for j, angle in enumerate(turned):
+                x = left + (j + 0.5) * cell
+                axes.add_patch(Circle((x, y), 23, fc="white", ec=SOFT, lw=0.9))
+                axes.plot([x, x], [y - 23, y - 18], color=SOFT, lw=1.4)  # twelve
+                tip = (x + 18 * sin(angle), y - 18 * cos(angle))
+                axes.plot(*zip((x, y), tip, strict=True), color=COLOURS["position"], lw=2.2)
+                axes.plot(*tip, "o", color=COLOURS["position"], ms=4.5)
+        pairs = zip(cols, p.matrix[0].tolist(), p.matrix[-1].tolist(), strict=True)
+        described = "; ".join(
+            f"{col} from {format_number(a)} to {format_number(b)}" for col, a, b in pairs
+        )
+        words = f"Hands of clocks, {title}: {len(rows)} rows, {', '.join(rows)}; {len(cols)} "
+        words += f"columns, {', '.join(cols)}. Turned from the first row to the last, in radians: "
+        return finish(axes, alt or f"{words}{described}.")
+
+
+def rasters(
+    matrices: Mapping[str, Values],
+    title: str,
+    *,
+    x: Values,
+    y: Values,
+    x_name: str,
+    y_name: str,
+    limit: Number | None = None,
+    alt: str = "",
+) -> Figure:
+    """Large matrices as small pictures on one scale of colours, up to three in a line.
+
+    `x` holds a number for each column, `y` one for each row; only the ends are written. 0 is white,
+    and what is above and below it has a colour each, or that of attention weights if all rows are
+    such; the strongest stands for `limit`, or else for the largest entry of all. An entry that is
+    not finite, or a matrix that is not as large as x and y say, is a ValueError.
+    """
+    if not matrices:
+        raise ValueError("no matrix to draw: pass at least one, with its name")
+    right, down = read_values(x, x_name), read_values(y, y_name)
+    read = {name: read_values(values, name) for name, values in matrices.items()}
+    for name, matrix in read.items():
+        size = (*down.shape, *right.shape)
+        if matrix.ndim != 2 or matrix.shape != size or not matrix.numel() or matrix.isinf().any():
+            raise ValueError(
+                f"{name!r} has shape {tuple(matrix.shape)}: pass finite numbers, one row for each "
+                f"of {y_name!r} and one column for each of {x_name!r}, here {size}"
+            )
+    full = limit or max(float(matrix.abs().max()) for matrix in read.values()) or 1.0
+    ends, tops = [[format_number(v[i]) for i in (0, -1)] for v in (right, down)]
+    abreast, gap = min(len(read), 3), 18
+    left = MARGIN + 34 + max(text_width(end, SMALL) for end in tops)
+    room = min((560 - MARGIN - left + gap) / abreast - gap, 300)
+    cell = floor(2 * min(room / len(right), 400 / len(down))) / 2  # so that all cells are alike
+    if not cell:
+        raise ValueError(f"{len(down)}×{len(right)} is too much for one picture: pass a slice")
+    wide, tall = cell * len(right), cell * len(down)
+    step = max(wide, *(text_width(name, SMALL) for name in (*read, x_name))) + gap
+    role = "weight" if all(are_shares(matrix) for matrix in read.values()) else ""
+    below = any(matrix.min() < 0 for matrix in read.values())
+    line, across = tall + 76, max(step * abreast - gap, 170)
+    with style():
+        axes = page(
+            max(left + across, MARGIN + text_width(title, TITLE) * 1.12) + MARGIN,
+            MARGIN + 28 + line * ceil(len(read) / abreast) + 18 + MARGIN,
+        )
+        axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
+        for i, (name, matrix) in enumerate(read.items()):
+            x0, y0 = left + step * (i % abreast), MARGIN + 58 + line * (i // abreast)
+            x1, y1 = x0 + wide, y0 + tall
+            colours = [[shade(number, full, role) for number in row] for row in matrix.tolist()]
+            image: Any = {"extent": (x0, x1, y1, y0), "interpolation": "nearest", "zorder": 1}
+            axes.imshow(np.array(colours), aspect="auto", **image)
+            axes.add_patch(Rectangle((x0, y0), wide, tall, fc="none", ec=SOFT, lw=0.75))
+            axes.text(x0, y0 - 8, name, size=SMALL)
+            axes.text((x0 + x1) / 2, y1 + 34, x_name, size=SMALL, ha="center")
+            for end, x_at, ha in zip(ends, (x0, x1), ("left", "right"), strict=True):
+                axes.text(x_at, y1 + 17, end, size=SMALL, color=SOFT, ha=ha)
+            if i % abreast == 0:
+                middle = (MARGIN + 8, (y0 + y1) / 2)
+                axes.text(*middle, y_name, size=SMALL, rotation=90, ha="center", va="center")
+                for end, y_at, va in zip(tops, (y0, y1), ("top", "bottom"), strict=True):
+                    axes.text(x0 - 6, y_at, end, size=SMALL, color=SOFT, ha="right", va=va)
+        draw_key(axes, (left, axes.get_ylim()[0] - MARGIN - 8), format_number(full), role, below)
+        described = []
+        for name, matrix in read.items():
+            i, j = divmod(int(matrix.argmax()), len(right))
+            most = f"{format_number(matrix[i, j])} at {x_name} {format_number(right[j])}"
+            described.append(f"{name} largest {most}, {y_name} {format_number(down[i])}")
+        words = f"Heat maps, {title}: {x_name} from {ends[0]} to {ends[1]} to the right, "
+        words += f"{y_name} from {tops[0]} to {tops[1]} downwards. {'; '.join(described)}."
+        return finish(axes, alt or words)

@@ -18,7 +18,8 @@ from matplotlib.path import Path
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.plot.style import (
+from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded, style, text_width
+from tinylib.lab.figures.style import (
     COLOURS,
     INK,
     MARGIN,
@@ -28,13 +29,6 @@ from tinylib.lab.plot.style import (
     SOFT,
     TEXT,
     TITLE,
-    Figure,
-    Number,
-    finish,
-    page,
-    rounded,
-    style,
-    text_width,
 )
 
 Polyline = list[tuple[Number, Number]]  # the corners of an arrow
