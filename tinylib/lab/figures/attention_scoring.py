@@ -15,7 +15,6 @@ from tinylib.lab.figures.sheet import (
     finish,
     page,
     read_values,
-    style,
     text_width,
     widest,
 )
@@ -50,8 +49,7 @@ def two_scores(query: Values, key: Values, w: Values, *, alt: str = "") -> Figur
     for step in (68, 66, 88):
         at.append(at[-1] + width + step)
     rows = [MARGIN + 36.0, MARGIN + 136.0]
-    with style():
-        axes = page(at[3] + 58 + MARGIN, rows[1] + TALL + 18 + MARGIN)
+    with page(at[3] + 58 + MARGIN, rows[1] + TALL + 18 + MARGIN) as axes:
         look: Any = {"va": "center_baseline"}
         given = [
             ("$d_t$", "decoder", "$W_q$", "query", "query $q_t$", q),
@@ -146,8 +144,7 @@ def attention_shapes(
     across += gap * (len(shapes) - 2) + room + 2 * MARGIN
     if across > MAX_WIDTH:
         raise ValueError(f"the matrices take {across:.0f} px: pass smaller ones")
-    with style():
-        axes = page(across, top + tall + 62 + MARGIN)
+    with page(across, top + tall + 62 + MARGIN) as axes:
         x = float(MARGIN)
         look: Any = {"ha": "center", "va": "center_baseline"}
         for i, (letter, name, tone, (rows, cols), shape, sign) in enumerate(shapes):
@@ -215,8 +212,7 @@ def looking_back(
     right = left + step * len(words)
     middle = left + step * len(words) / 2 - 6
     look: Any = {"ha": "center", "va": "center_baseline"}
-    with style():
-        axes = page(right + 196, low + 50 + MARGIN)
+    with page(right + 196, low + 50 + MARGIN) as axes:
         for y, name in ((top + tall / 2, "encoder"), (low + 20, "decoder")):
             axes.text(MARGIN + 4, y, name, size=SMALL, color=SOFT, va="center_baseline")
         for s, word in enumerate(words):
@@ -324,8 +320,7 @@ def worked_pooling(
         raise ValueError(f"the vectors take {across:.0f} px, too many: pass fewer numbers")
     top = MARGIN + 8
     base = top + HIGH + 44  # of the first key
-    with style():
-        axes = page(across, base + line * (S + 1) + 10 + MARGIN)
+    with page(across, base + line * (S + 1) + 10 + MARGIN) as axes:
         middle = (left - 12, top + HIGH / 2 - (8 if asked else 0))
         look: Any = {"ha": "right", "va": "center_baseline"}
         axes.text(*middle, "query", size=TEXT, color=COLOURS["query"], weight="bold", **look)

@@ -17,7 +17,6 @@ from tinylib.lab.figures.sheet import (
     infinite,
     page,
     read_values,
-    style,
     text_width,
 )
 from tinylib.lab.figures.style import (
@@ -99,8 +98,7 @@ def lines(
             raise ValueError(f"only numbers above 0 fit a logarithmic {letter}-axis: clip or shift")
     labels = 24 + max(text_width(name, SMALL) for name in (*curves, *levels))
     width, height, left = 560, 340, 84 if "y" in log else 66
-    with style():
-        sheet = page(width, height)
+    with page(width, height) as sheet:
         sheet.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         drawing = sheet.get_figure(root=True)
         assert drawing is not None
@@ -228,9 +226,8 @@ def charts(
         for name in names
     }
     dot: Any = {"ls": "", "marker": "o", "ms": 3.4, "mew": 0, "color": SOFT, "alpha": 0.6}
-    with style():
-        titles = [title for title, *_ in read]
-        sheet, each = charts_beside(titles, 306, (42, 92), gap=70 if log else 22, x_name=x_name)
+    titles, gap = [title for title, *_ in read], 70 if log else 22
+    with charts_beside(titles, 306, (42, 92), gap=gap, x_name=x_name) as (sheet, each):
         for i, ((_, x, curves), axes) in enumerate(zip(read, each, strict=True)):
             axes.margins(x=0.01)
             if points:

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.figures.parts import chip
-from tinylib.lab.figures.sheet import Figure, Number, finish, page, style, text_width
+from tinylib.lab.figures.sheet import Figure, Number, finish, page, text_width
 from tinylib.lab.figures.style import (
     CURVES,
     DASHES,
@@ -102,8 +102,7 @@ def tree(
     height = top + pitch * len(rows) + 10 + MARGIN
     styles = curve_styles([*paths])
     marked = {name: tuple(path.split(" ")) for name, path in paths.items()}
-    with style():
-        axes = page(across, height)
+    with page(across, height) as axes:
         for prefix, spot in spots.items():
             above = spots.get(prefix[:-1])
             origin = (
@@ -288,8 +287,8 @@ def matches(
         for n in sizes
     ]
     descriptions = []
-    with style():
-        axes, top = page(across, sum(heights) + MARGIN), float(MARGIN)
+    top = float(MARGIN)
+    with page(across, sum(heights) + MARGIN) as axes:
         for n, height in zip(sizes, heights, strict=True):
             found = grams_of(ours, theirs, n)
             count = f"{len(found.pairs)} of {found.ours}"

@@ -18,7 +18,7 @@ from matplotlib.path import Path
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded, style, text_width
+from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded, text_width
 from tinylib.lab.figures.style import (
     COLOURS,
     INK,
@@ -167,8 +167,7 @@ def diagram(
         raise ValueError(
             f"the drawing is {width:.0f} px wide, more than {MAX_WIDTH}: use more rows"
         )
-    with style():
-        axes = page(width, inside.height + 4 * MARGIN + 34, left, top)
+    with page(width, inside.height + 4 * MARGIN + 34, left, top) as axes:
         for _, at in framed:
             axes.add_patch(rounded(at, 14, fc="none", ec=SOFT, lw=1.2, ls=(0, (2, 3))))
         for flow, path in zip(flows, paths, strict=True):

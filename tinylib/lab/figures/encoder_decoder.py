@@ -30,7 +30,6 @@ from tinylib.lab.figures.sheet import (
     infinite,
     page,
     read_values,
-    style,
     text_width,
     widest,
 )
@@ -121,8 +120,7 @@ def panels(
         for name, y in curves.items():
             if y.shape != along.shape or not ((y >= 0) & (y <= 1)).all():
                 raise ValueError(f"{name!r} of {chart!r}: pass {len(along)} shares from 0 to 1")
-    with style():
-        sheet, each = charts_beside([*read], 286, (62, 56), gap=26, x_name=x_name)
+    with charts_beside([*read], 286, (62, 56), gap=26, x_name=x_name) as (sheet, each):
         sheet.text(MARGIN, MARGIN + 8, y_name, size=SMALL, color=SOFT, va="center_baseline")
         for i, (axes, (chart, curves)) in enumerate(zip(each, read.items(), strict=True)):
             axes.set_ylim(0, 1.02)
@@ -171,8 +169,7 @@ def answers(
     lines = [("read", [*map(str, read)]), *rows.items(), ("wanted", right)]
     row, top = 30, MARGIN + 20
     left, step = 172, (PHONE - 172 - MARGIN) / max(6, len(right))
-    with style():
-        axes = page(PHONE, top + row * (len(lines) - 1) + 20 + MARGIN)
+    with page(PHONE, top + row * (len(lines) - 1) + 20 + MARGIN) as axes:
         for i, (name, tokens) in enumerate(lines):
             y = top + row * i
             given = i in (0, len(lines) - 1)
@@ -240,8 +237,7 @@ def plane(
         if x + step > PHONE - MARGIN:
             lines, x = lines + 1, float(MARGIN)
         x += step
-    with style():
-        axes = page(PHONE, bottom + 24 * lines + MARGIN)
+    with page(PHONE, bottom + 24 * lines + MARGIN) as axes:
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         taken = [Bbox.from_bounds(x, y, 0, 0).padded(6) for x, y in at.values()]
         named_at = {name: place for (_, name), place in at.items()}
@@ -337,8 +333,7 @@ def softmax_bars(names: Sequence[str], logits: Values, *, alt: str = "") -> Figu
     unit = long / ((below + most) or 1.0)
     zero = left + unit * below
     look: Any = {"size": SMALL, "va": "center_baseline"}
-    with style():
-        axes = page(PHONE, bottom + 34 + MARGIN)
+    with page(PHONE, bottom + 34 + MARGIN) as axes:
         heads = ["logit $z$", "$e^{\\,z}$", "share: $e^{\\,z}$ ÷ sum"]
         for i, head in enumerate(heads):
             axes.text(left + room * i, top - 16, head, size=TEXT, va="center_baseline")
@@ -424,8 +419,7 @@ def unrolled(
     at_fed = road + 56
     at_new = at_fed + CHIP + (34 if again else 20)
     at_predicted = at_new + tall + 20
-    with style():
-        axes = page(right + MARGIN, at_predicted + CHIP + 46 + MARGIN)
+    with page(right + MARGIN, at_predicted + CHIP + 46 + MARGIN) as axes:
         heading: Any = {"size": TEXT, "weight": "bold", "va": "center"}
         axes.text(MARGIN, MARGIN + 14, reads, **heading)
         pill: Any = {"boxstyle": "round,pad=0.2", "fc": PAPER, "ec": "none"}
@@ -539,8 +533,7 @@ def worked_rnn(word: str, x: Values, h: Values, w_x: Values, w_h: Values) -> Fig
     right = left + wide + 44
     middle = (left + right) / 2
     tops = [MARGIN + 30 + 88 * i for i in range(4)]
-    with style():
-        sheet = page(PHONE, tops[3] + TALL + 10 + MARGIN)
+    with page(PHONE, tops[3] + TALL + 10 + MARGIN) as sheet:
         spots = (
             *((left, tops[0], f"“{word}”, $x$", read), (right, tops[0], "old state $h$", old)),
             *((left, tops[1], "$x\\,W_x$", taken), (right, tops[1], "$h\\,W_h$", kept)),

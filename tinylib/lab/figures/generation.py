@@ -18,7 +18,6 @@ from tinylib.lab.figures.sheet import (
     format_number,
     page,
     read_values,
-    style,
     text_width,
     widest,
 )
@@ -129,8 +128,7 @@ def distributions(
         "cut": {"fc": "none", "ec": INK, "hatch": "////"},
     }
     described = []
-    with style():
-        axes = page(PHONE, MARGIN + 30 + tall * downwards + 24 + MARGIN)
+    with page(PHONE, MARGIN + 30 + tall * downwards + 24 + MARGIN) as axes:
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         for panel, (name, now) in enumerate(bars.items()):
             x, top_y = left + step * (panel % abreast), MARGIN + 30 + tall * (panel // abreast)
@@ -200,8 +198,7 @@ def draws(
         raise ValueError(f"u = {list(u)}: pass at least one line, and numbers from 0 to below 1")
     left, wide, top = MARGIN + 6, PHONE - 2 * MARGIN - 12, MARGIN + 34
     descriptions = []
-    with style():
-        axes = page(PHONE, top + ROW * len(read) - 8 + MARGIN)
+    with page(PHONE, top + ROW * len(read) - 8 + MARGIN) as axes:
         for number in u:
             x = left + wide * number
             label = f"u = {number:g}"

@@ -15,7 +15,6 @@ from tinylib.lab.figures.sheet import (
     infinite,
     page,
     read_values,
-    style,
     text_width,
 )
 from tinylib.lab.figures.style import COLOURS, CURVES, GRID, INK, MARGIN, PHONE, SMALL, SOFT, TITLE
@@ -157,8 +156,7 @@ def over_words(
         {"fc": "none", "ec": INK},
         {"fc": "none", "ec": SOFT, "hatch": "////"},
     ]
-    with style():
-        axes = page(PHONE, y + 66 + MARGIN)
+    with page(PHONE, y + 66 + MARGIN) as axes:
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         for line in sorted({y for _, y in places}):
             axes.plot([MARGIN, right], [line, line], color=GRID, lw=1, zorder=1)

@@ -24,7 +24,6 @@ from tinylib.lab.figures.sheet import (
     finish,
     page,
     read_values,
-    style,
     text_width,
     widest,
 )
@@ -66,8 +65,7 @@ def shares(parts: Mapping[str, Number], title: str, total: str, *, alt: str = ""
     unit = room / ((ends[1] - ends[0]) or 1.0)
     zero = left + 44 - unit * ends[0]
     row, top = 24, MARGIN + 40
-    with style():
-        axes = page(PHONE, top + row * len(names) + 14 + MARGIN)
+    with page(PHONE, top + row * len(names) + 14 + MARGIN) as axes:
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         bottom = top + row * len(names) + 8
         axes.plot([zero, zero], [top, bottom], color=SOFT, lw=0.9)
@@ -119,9 +117,8 @@ def lens(
     if across > MAX_WIDTH:
         raise ValueError(f"{len(words)} words are too many for one picture: pass a slice")
     high, top = 32, MARGIN + 66
-    with style():
-        width = max(across, PHONE, 2 * MARGIN + 1.12 * text_width(title, TITLE))
-        axes = page(width, top + high * len(rows) + MARGIN)
+    width = max(across, PHONE, 2 * MARGIN + 1.12 * text_width(title, TITLE))
+    with page(width, top + high * len(rows) + MARGIN) as axes:
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         left = MARGIN + name
         for j, word in enumerate(words):
@@ -179,8 +176,7 @@ def route(words: Sequence[str], hops: Sequence[Hop], title: str, *, alt: str = "
         places.append(Bbox.from_bounds(x, y, wide, high))
         x += wide + gap
     below = y + high + 34
-    with style():
-        axes = page(PHONE, below + 26 * len(hops) + MARGIN)
+    with page(PHONE, below + 26 * len(hops) + MARGIN) as axes:
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         for i, (word, place) in enumerate(zip(words, places, strict=True)):
             if i in stops:
@@ -240,9 +236,8 @@ def phase_change(
         if loss.isinf().any() or not ((score >= 0) & (score <= 1)).all():
             raise ValueError(f"{name!r}: losses are finite, and scores are from 0 to 1")
     styles, high = curve_styles(names), 316
-    with style():
-        titles = ["loss on letters that can be known", "best induction score"]
-        sheet, (left, right) = charts_beside(titles, high, (42, 92), gap=54, x_name=x_name)
+    titles, area = ["loss on letters that can be known", "best induction score"], (42, 92)
+    with charts_beside(titles, high, area, gap=54, x_name=x_name) as (sheet, (left, right)):
         for axes, curves in zip((left, right), read, strict=True):
             axes.margins(x=0.01)
             for name in names:
@@ -307,11 +302,9 @@ def stripe(
         f"Framed: this {letters[at]} has {share:.2f} of its weight on",
         f"what followed {letters[at]} before.",
     ]
-    with style():
-        lower = top + side
-        wide = max(text_width(title, TITLE) * 1.12 - 26, text_width(caption[0], SMALL), 200)
-        across = left + max(side, wide) + MARGIN
-        axes = page(across, lower + 68 + MARGIN)
+    lower = top + side
+    wide = max(text_width(title, TITLE) * 1.12 - 26, text_width(caption[0], SMALL), 200)
+    with page(left + max(side, wide) + MARGIN, lower + 68 + MARGIN) as axes:
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         for t, row in enumerate(p.matrix.tolist()):
             for s, weight in enumerate(row):

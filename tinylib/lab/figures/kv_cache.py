@@ -20,7 +20,6 @@ from tinylib.lab.figures.sheet import (
     page,
     read_values,
     rounded,
-    style,
     text_width,
 )
 from tinylib.lab.figures.style import (
@@ -58,8 +57,7 @@ def architecture() -> Figure:
     counts = (f"{T} rows of each, {T * (T + 1) // 2} weights", f"1 row of each, {T} weights")
     left, tall = MARGIN + ceil(max(text_width(w, SMALL) for w in words)) + 8, head + cell * T + foot
     key = [text_width(name, SMALL) + 42 for name in legend]
-    with style():
-        axes = page(2 * MARGIN + sum(key) - 16, 2 * tall + 36 + MARGIN)
+    with page(2 * MARGIN + sum(key) - 16, 2 * tall + 36 + MARGIN) as axes:
         for top, title, count in zip((MARGIN, MARGIN + tall), old, counts, strict=True):
             axes.text(MARGIN, top + 12, title, size=TITLE, weight="bold", va="center")
             x, y = left, top + head
@@ -111,8 +109,7 @@ def readings(words: Sequence[str], prompt: int, *, alt: str = "") -> Figure:
     new: Any = {"edge": COLOURS["probability"], "thick": 1.6, "weight": "bold"}
     rows = (sum(range(prompt, T)), T - 1)
     titles = ("without a cache", "with a cache")
-    with style():
-        axes = page(left + T * (wide + gap) + 26 + MARGIN, 2 * block + 28 + 2 * MARGIN)
+    with page(left + T * (wide + gap) + 26 + MARGIN, 2 * block + 28 + 2 * MARGIN) as axes:
         for k, (title, count) in enumerate(zip(titles, rows, strict=True)):
             top = MARGIN + k * block
             axes.text(MARGIN, top + 12, title, size=TITLE, weight="bold", va="center")
@@ -169,9 +166,8 @@ def bottleneck(
     every = torch.cat([y for both in read.values() for y in both])
     names, descriptions = ("computing", "reading from memory"), []
     look: Any = [{"color": CURVES[i], "ls": DASHES[i], "lw": 2.2} for i in range(2)]
-    with style():
-        height, x_name = 316, "texts at a time"
-        sheet, each = charts_beside([*read], height, (62, 92), gap=30, x_name=x_name)
+    height, x_name = 316, "texts at a time"
+    with charts_beside([*read], height, (62, 92), gap=30, x_name=x_name) as (sheet, each):
         unit = "milliseconds for one step"
         sheet.text(MARGIN, MARGIN + 8, unit, size=SMALL, color=SOFT, va="center_baseline")
         for i, ((title, both), axes) in enumerate(zip(read.items(), each, strict=True)):
@@ -248,8 +244,7 @@ def sharing(H: int, pairs: Sequence[int], *, alt: str = "") -> Figure:
     left, tall, gap = MARGIN + 56, 18, 5
     each = 30 + 3 * (tall + gap) + 14
     wide = (PHONE - MARGIN - left) / H
-    with style():
-        axes = page(PHONE, 2 * MARGIN + each * len(pairs) - 14)
+    with page(PHONE, 2 * MARGIN + each * len(pairs) - 14) as axes:
         for i, (n, title) in enumerate(zip(pairs, titles, strict=True)):
             top = MARGIN + each * i
             axes.text(MARGIN, top + 10, title, size=TEXT, weight="bold", va="center_baseline")

@@ -17,7 +17,6 @@ from tinylib.lab.figures.sheet import (
     finish,
     page,
     read_values,
-    style,
     text_width,
     widest,
 )
@@ -114,8 +113,7 @@ def heats(
         places.append((x, y))
         bottom, right = max(bottom, y + head + tall * len(p.rows) + foot), max(right, x + width)
         x += width + gap
-    with style():
-        axes = page(right + MARGIN, bottom + MARGIN)
+    with page(right + MARGIN, bottom + MARGIN) as axes:
         for p, text, (x, y) in zip(drawn, texts, places, strict=True):
             axes.text(x, y + 14, p.title, size=TITLE, weight="bold", va="center")
             finite = p.matrix[p.matrix.isfinite()].abs()
@@ -227,8 +225,7 @@ def alignment(
     left, top = MARGIN + name, MARGIN + 34 + (0.75 * label if tilted else 20)
     across = max(name + cell * len(cols) + over, text_width(title, TITLE) * 1.12, name + key_width)
     below = top + cell * len(rows)
-    with style():
-        axes = page(2 * MARGIN + across, below + MARGIN + (48 if with_gold else 24))
+    with page(2 * MARGIN + across, below + MARGIN + (48 if with_gold else 24)) as axes:
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         for i, row in enumerate(p.matrix.tolist()):
             for j, number in enumerate(row):
@@ -295,8 +292,7 @@ def emerging(
     gap = 20 + 0.3 * label
     cell = (PHONE - 2 * MARGIN - name - gap * len(panels)) / (len(cols) * len(panels))
     top = MARGIN + 40 + label
-    with style():
-        axes = page(PHONE, top + cell * len(rows) + MARGIN)
+    with page(PHONE, top + cell * len(rows) + MARGIN) as axes:
         turn: Any = {"rotation": 45, "rotation_mode": "anchor"}
         for i, (title, weights) in enumerate(panels):
             values = read_values(weights, title)

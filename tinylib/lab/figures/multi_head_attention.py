@@ -17,7 +17,6 @@ from tinylib.lab.figures.sheet import (
     page,
     read_values,
     rounded,
-    style,
     widest,
 )
 from tinylib.lab.figures.style import COLOURS, HEADS, MARGIN, MAX_WIDTH, PALETTE, SMALL, SOFT, TEXT
@@ -97,8 +96,7 @@ def averages(sentences: Sequence[tuple[Sequence[str], Sequence[Number]]], asks: 
     across = half + 3 * wide + 2 * gap + 2 * MARGIN + 16
     top, each = MARGIN + 40, 142
     descriptions = []
-    with style():
-        axes = page(across, top + each * len(sentences) + MARGIN - 18)
+    with page(across, top + each * len(sentences) + MARGIN - 18) as axes:
         for side, title in enumerate(("One head: one average", "Two heads: two numbers")):
             x = MARGIN + 8 + side * half
             axes.text(x, MARGIN + 8, title, size=TEXT, weight="bold", va="center")
@@ -175,8 +173,7 @@ def worked_heads(
     body = fan + 104  # the first key
     foot = body + LINE * len(words) + TALL + 20  # where they end
     join = foot + 48
-    with style():
-        axes = page(across, join + TALL + 34 + MARGIN)
+    with page(across, join + TALL + 34 + MARGIN) as axes:
         wide_x, wide_q = CELL * given.shape[1], CELL * q.shape[1]
         start = (across - wide_x - wide_q - 92 + widest([words[t]], TEXT)) / 2
         look: Any = {"va": "center_baseline"}
@@ -294,8 +291,7 @@ def slices(x: Values, H: int) -> Figure:
     each = tall * T + 34  # of a head's table
     high = each * H - 12
     top = MARGIN + 30
-    with style():
-        axes = page(across, top + high + MARGIN + 4)
+    with page(across, top + high + MARGIN + 4) as axes:
         left, middle = MARGIN + name, top + high / 2
         inner = left + cell * width + gap + name
         right = inner + cell * k + gap + name

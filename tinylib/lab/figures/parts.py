@@ -3,7 +3,8 @@
 Places and lengths are CSS pixels, y grows downwards, and fonts and lines are in points.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import isinf
 from typing import Any
 
@@ -160,9 +161,10 @@ def row(
 SIDE = 62  # pixels: left of the first of several charts, for the numbers on its axis
 
 
+@contextmanager
 def charts_beside(
     titles: Sequence[str], height: Number, area: tuple[Number, Number], *, gap: Number, x_name: str
-) -> tuple[Axes, list[Axes]]:
+) -> Iterator[tuple[Axes, list[Axes]]]:
     """Small charts side by side: a sheet that is `height` tall, and the axes of each chart.
 
     `area` says how far below the sheet's top, and how far above its foot, the charts end. Each has
@@ -170,20 +172,21 @@ def charts_beside(
     """
     top, foot = area
     wide = (MAX_WIDTH - SIDE - MARGIN - gap * (len(titles) - 1)) / len(titles)
-    sheet = page(MAX_WIDTH, height)
-    drawing = sheet.get_figure(root=True)
-    assert drawing is not None
-    each = []
-    for i, title in enumerate(titles):
-        start = SIDE + (wide + gap) * i
-        sheet.text(start, MARGIN + top - 30, title, size=TEXT, weight="bold", va="center_baseline")
-        tall = height - top - foot
-        box = (start / MAX_WIDTH, foot / height, wide / MAX_WIDTH, tall / height)
-        axes = drawing.add_axes(box, xlabel=x_name)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", lw=0.8)
-        each.append(axes)
-    return sheet, each
+    with page(MAX_WIDTH, height) as sheet:
+        drawing = sheet.get_figure(root=True)
+        assert drawing is not None
+        each = []
+        for i, title in enumerate(titles):
+            start = SIDE + (wide + gap) * i
+            look: Any = {"size": TEXT, "weight": "bold", "va": "center_baseline"}
+            sheet.text(start, MARGIN + top - 30, title, **look)
+            tall = height - top - foot
+            box = (start / MAX_WIDTH, foot / height, wide / MAX_WIDTH, tall / height)
+            axes = drawing.add_axes(box, xlabel=x_name)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.grid(axis="y", lw=0.8)
+            each.append(axes)
+        yield sheet, each
 
 
 def draw_key(

@@ -23,7 +23,6 @@ from tinylib.lab.figures.sheet import (
     infinite,
     page,
     read_values,
-    style,
     text_width,
     widest,
 )
@@ -149,8 +148,7 @@ def added(
     line = TALL + 8
     heights = [28 + 22 + line * len(group.words) + 14 for group in drawn]
     descriptions = []
-    with style():
-        axes = page(right, MARGIN + sum(heights) - 20 + MARGIN)
+    with page(right, MARGIN + sum(heights) - 20 + MARGIN) as axes:
         y = float(MARGIN)
         for (title, words, _, _, names), (x, code), high in zip(drawn, read, heights, strict=True):
             axes.text(MARGIN, y + 10, title, size=TITLE, weight="bold", va="center")
@@ -257,8 +255,7 @@ def turns(
     up, down = (half, half) if circle else (max(rises) + 26, max(26 - min(rises), 40))
     middle = MARGIN + 28 + up
     descriptions = []
-    with style():
-        axes = page(across, middle + down + 21 * lines + 2 + MARGIN)
+    with page(across, middle + down + 21 * lines + 2 + MARGIN) as axes:
         for i, (panel, arrows) in enumerate(zip(drawn, read, strict=True)):
             x0 = MARGIN + (wide + gap) * i + wide / 2
             look: Any = {"ha": "center", "va": "center"}
@@ -343,8 +340,7 @@ def fed(
     if across + 2 * MARGIN > MAX_WIDTH:
         raise ValueError(f"the words take {across:.0f} px, too many: pass fewer")
     descriptions = []
-    with style():
-        axes = page(across + 2 * MARGIN, 2 * MARGIN + (high + 42) * len(lines) - 12)
+    with page(across + 2 * MARGIN, 2 * MARGIN + (high + 42) * len(lines) - 12) as axes:
         for n, (title, given) in enumerate(lines):
             y = MARGIN + (high + 42) * n
             axes.text(MARGIN, y + 10, title, size=TITLE, weight="bold", va="center")
@@ -377,8 +373,7 @@ def hands(
     across = max(left + cell * len(cols), MARGIN + text_width(title, TITLE) * 1.2) + MARGIN
     if across > PHONE:
         raise ValueError(f"{len(cols)} columns are too many for one picture: pass a slice")
-    with style():
-        axes = page(across, top + 58 * len(rows) + MARGIN)
+    with page(across, top + 58 * len(rows) + MARGIN) as axes:
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         for j, column in enumerate(cols):
             axes.text(left + (j + 0.5) * cell, top - 8, column, size=SMALL, ha="center")
@@ -443,11 +438,10 @@ def rasters(
     role = "weight" if all(are_shares(matrix) for matrix in read.values()) else ""
     below = any(matrix.min() < 0 for matrix in read.values())
     line, across = tall + 76, max(step * abreast - gap, 170)
-    with style():
-        axes = page(
-            max(left + across, MARGIN + text_width(title, TITLE) * 1.12) + MARGIN,
-            MARGIN + 28 + line * ceil(len(read) / abreast) + 18 + MARGIN,
-        )
+    with page(
+        max(left + across, MARGIN + text_width(title, TITLE) * 1.12) + MARGIN,
+        MARGIN + 28 + line * ceil(len(read) / abreast) + 18 + MARGIN,
+    ) as axes:
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         for i, (name, matrix) in enumerate(read.items()):
             x0, y0 = left + step * (i % abreast), MARGIN + 58 + line * (i // abreast)

@@ -18,7 +18,6 @@ from tinylib.lab.figures.sheet import (
     finish,
     page,
     read_values,
-    style,
     text_width,
     widest,
 )
@@ -100,8 +99,8 @@ def paths(n: int = 7, k: int = 3) -> Figure:
         max(2 * MARGIN + name_wide + step * n, 360),
         sum(head + rise * rows + 36 for _, rows, *_ in nets),
     )
-    with style():
-        axes, top = page(width, height + MARGIN), float(MARGIN)
+    top = float(MARGIN)
+    with page(width, height + MARGIN) as axes:
         for name, rows, steps, links, path in nets:
             words, floor = top + head, top + head + rise * rows
             axes.text(MARGIN, top + 10, name, size=TITLE, weight="bold", va="center")
@@ -174,8 +173,8 @@ def between(
     unit = 232 / reach
     side, left, gap, top = unit * reach, MARGIN + 44, 82, MARGIN + 52
     descriptions = []
-    with style():
-        axes = page(left + len(read) * (side + gap) - gap + 44 + MARGIN, top + side + 46 + MARGIN)
+    across = left + len(read) * (side + gap) - gap + 44 + MARGIN
+    with page(across, top + side + 46 + MARGIN) as axes:
         for i, (title, spots, parts) in enumerate(read):
             x0, y0 = left + i * (side + gap), top + side
             at = {name: (x0 + unit * x, y0 - unit * y) for name, (x, y) in spots.items()}
@@ -300,8 +299,7 @@ def queries_and_keys(
     below = y0 - unit * min(ys) + 66
     row, middle = 21, MARGIN + inner / 2 + 30
     most = max(map(abs, says.values()), default=1.0)
-    with style():
-        axes = page(PHONE, below + 24 + row * len(says) + 10 + MARGIN)
+    with page(PHONE, below + 24 + row * len(says) + 10 + MARGIN) as axes:
         axes.text(MARGIN, MARGIN + 10, title, size=TITLE, weight="bold", va="center")
         axes.plot([MARGIN, PHONE - MARGIN], [y0, y0], color=GRID, lw=1, zorder=1)
         axes.plot([x0, x0], [top - 12, below - 54], color=GRID, lw=1, zorder=1)
@@ -369,8 +367,7 @@ def dropout(words: Sequence[str], before: Values, after: Values, titles: Sequenc
     tops = [high * float(values.max()) / full for values in rows]
     right = left + wide * len(words)
     descriptions = []
-    with style():
-        axes = page(right + 142 + MARGIN, 2 * MARGIN + sum(tops) + 2 * 78 + 4)
+    with page(right + 142 + MARGIN, 2 * MARGIN + sum(tops) + 2 * 78 + 4) as axes:
         for i, (values, title) in enumerate(zip(rows, titles, strict=True)):
             base += tops[i] + 78
             axes.text(MARGIN, base - tops[i] - 36, title, size=TITLE, weight="bold", va="center")
@@ -443,8 +440,7 @@ def worked_attention(
         raise ValueError(f"the vectors take {across:.0f} px, too many: pass fewer numbers")
     left, top = MARGIN + name, MARGIN + 46
     below = top + line * len(words) + 40  # where the second half begins
-    with style():
-        axes = page(across + 2 * MARGIN, below + 46 + line * (len(words) + 1) + 12 + MARGIN)
+    with page(across + 2 * MARGIN, below + 46 + line * (len(words) + 1) + 12 + MARGIN) as axes:
         title = "1. Every word gets a query, a key and a value"
         axes.text(MARGIN, MARGIN + 8, title, size=TEXT, weight="bold", va="center")
         if repeat > 1:

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.figures.parts import arrow
-from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded, style, text_width
+from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded, text_width
 from tinylib.lab.figures.style import COLOURS, INK, MARGIN, PHONE, SMALL, SOFT, TEXT
 
 
@@ -64,8 +64,7 @@ def glossed(lines: Sequence[Line | tuple[Any, ...]], *, alt: str = "") -> Figure
             places.append((line, i, x + wide / 2, y))
             x += wide
         y += step
-    with style():
-        axes = page(PHONE, y + MARGIN - 12)
+    with page(PHONE, y + MARGIN - 12) as axes:
         for name, top in heads:
             axes.text(MARGIN, top, name, size=SMALL, weight="bold", color=SOFT, va="center")
         for line, i, x, top in places:
@@ -121,8 +120,7 @@ def shifted(
     first = MARGIN + 64 + step / 2
     top, low = MARGIN + 4, MARGIN + 92
     green = COLOURS["probability"]
-    with style():
-        axes = page(first + step * (len(fed) - 0.5) + MARGIN - 12, low + CHIP + 30 + MARGIN)
+    with page(first + step * (len(fed) - 0.5) + MARGIN - 12, low + CHIP + 30 + MARGIN) as axes:
         for y, text in zip((top, low), names, strict=True):
             axes.text(MARGIN, y + CHIP / 2, text, size=SMALL, color=SOFT, va="center_baseline")
         for t, (word, label) in enumerate(zip(fed, labels, strict=True)):

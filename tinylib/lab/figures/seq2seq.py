@@ -18,7 +18,6 @@ from tinylib.lab.figures.sheet import (
     finish,
     page,
     read_values,
-    style,
 )
 from tinylib.lab.figures.style import COLOURS, INK, MARGIN, PAPER, PHONE, SMALL, SOFT, TEXT, shade
 
@@ -63,8 +62,7 @@ def translator(
     y_write = y_pair + 34
     y_predicted = y_write + CHIP + 24
     right = first + across * (max(len(words), len(steps)) - 1) + across / 2 + 4
-    with style():
-        axes = page(right + MARGIN, y_predicted + CHIP + 46 + MARGIN)
+    with page(right + MARGIN, y_predicted + CHIP + 46 + MARGIN) as axes:
         bold: Any = {"size": TEXT, "weight": "bold", "va": "center"}
         axes.text(MARGIN, MARGIN + 12, "The encoder reads", **bold)
         axes.text(MARGIN, road - 26, "The decoder writes", **bold)
@@ -163,8 +161,7 @@ def memory(title: str, drawn: Sequence[Kept | tuple[Any, ...]]) -> Figure:
             raise ValueError("one gloss, one state and one gate for each word")
         if n > 8 or (opened < 0).any() or (opened > 1).any():
             raise ValueError("eight words at most, and gates between 0 and 1")
-    with style():
-        axes = page(left + step * longest + MARGIN - 8, MARGIN + 34 + block * len(sides) + 22)
+    with page(left + step * longest + MARGIN - 8, MARGIN + 34 + block * len(sides) + 22) as axes:
         axes.text(MARGIN, MARGIN + 10, title, size=TEXT, weight="bold", va="center")
         descriptions = []
         purple = COLOURS["weight"]
@@ -247,8 +244,7 @@ def worked_gru(
     left, right = MARGIN + 8, ACROSS - MARGIN - 22 - wide
     middle = (left + right) / 2
     tops = [MARGIN + 30 + 104 * i for i in range(4)]
-    with style():
-        axes = page(ACROSS, tops[3] + TALL + (30 if notes else 8) + MARGIN)
+    with page(ACROSS, tops[3] + TALL + (30 if notes else 8) + MARGIN) as axes:
         spots = {
             "x": (left, tops[0], "word $x$", word, ""),
             "h": (right, tops[0], "old state $h$", old, ""),
@@ -343,11 +339,10 @@ def runs(drawn: Sequence[Run | tuple[Any, ...]]) -> Figure:
     half = (PHONE - 2 * MARGIN - 18) / 2
     wide = (half - 26) / 2
     steps = max(len(run.predicted) for run in every)
-    with style():
-        axes = page(
-            2 * MARGIN + half * len(every) + 18 * (len(every) - 1),
-            top + pitch * steps - (pitch - tall) + MARGIN + 4,
-        )
+    with page(
+        2 * MARGIN + half * len(every) + 18 * (len(every) - 1),
+        top + pitch * steps - (pitch - tall) + MARGIN + 4,
+    ) as axes:
         for i, run in enumerate(every):
             left = MARGIN + (half + 18) * i
             right = left + wide + 26

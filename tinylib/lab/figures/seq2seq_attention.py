@@ -19,7 +19,6 @@ from tinylib.lab.figures.sheet import (
     page,
     read_values,
     rounded,
-    style,
     text_width,
 )
 from tinylib.lab.figures.style import (
@@ -126,8 +125,7 @@ def attended(
     columns = [left + pitch * (s + 0.5) for s in range(len(source))]
     ask_x, mix_x, out_x = MARGIN + 20, end + 26, PHONE - MARGIN - 45
     first = MARGIN + 72
-    with style():
-        axes = page(PHONE, first + ROW * len(drawn) - 24)
+    with page(PHONE, first + ROW * len(drawn) - 24) as axes:
         for place_x, name, role in ((ask_x, "query", "query"), (mix_x, "context", "weight")):
             axes.text(place_x, first - 16, name, size=SMALL, color=COLOURS[role], **MIDDLE)
         axes.text((left + end) / 2, first - 42, "states of the encoder", size=SMALL, **MIDDLE)
@@ -197,8 +195,7 @@ def both_ways(words: Sequence[str]) -> Figure:
     wide = pitch - 8
     halves = [(" ".join(words[: i + 1]), " ".join(words[i:])) for i in range(len(words))]
     dashes: Any = "-", (0, (3, 2))
-    with style():
-        axes = page(across, rows[3] + 50)
+    with page(across, rows[3] + 50) as axes:
         names = ("", "forwards", "backwards", "state")
         for y, title in zip(rows, names, strict=True):
             axes.text(MARGIN, y, title, size=SMALL, color=SOFT, va="center_baseline")
@@ -254,8 +251,7 @@ def hidings(source: Sequence[str], tries: Sequence[tuple[str, Sequence[Any]]]) -
     height = top + sum(40 + tall * len(rows) for _, rows in lines) + MARGIN - 4
     width = right + bar + 44 + MARGIN
     descriptions = []
-    with style():
-        axes = page(width, height)
+    with page(width, height) as axes:
         turn: Any = {"rotation": 45, "rotation_mode": "anchor"}
         for s, word in enumerate(source):
             axes.text(left + (s + 0.5) * cell, top - 8, word, size=SMALL, **turn)
@@ -344,8 +340,7 @@ def side_by_side(
     if steps > 2 or len(source) > 3 or len(panels) > 2:
         raise ValueError("there is room for two panels of three words and two steps: pass fewer")
     descriptions = []
-    with style():
-        axes = page(2 * MARGIN + len(panels) * (PANEL + GAP) - GAP, 452)
+    with page(2 * MARGIN + len(panels) * (PANEL + GAP) - GAP, 452) as axes:
         for i, panel in enumerate(panels):
             left = MARGIN + i * (PANEL + GAP)
             if i:
@@ -446,8 +441,7 @@ def two_queries() -> Figure:
     query, mixed = COLOURS["query"], COLOURS["weight"]
     small: Any = {"size": SMALL, "ha": "center", "va": "center"}
     wide = (PHONE - 2 * MARGIN - GAP) / 2  # of one of the two
-    with style():
-        axes = page(PHONE, 330)
+    with page(PHONE, 330) as axes:
         axes.plot([PHONE / 2] * 2, [MARGIN, 314], color=GRID, lw=1)
         for after, title in enumerate(("Bahdanau: ask, then read", "Luong: read, then ask")):
             left = MARGIN + after * (wide + GAP)

@@ -77,26 +77,25 @@ class Figure:
 
 
 @contextmanager
-def style() -> Iterator[None]:
-    """Matplotlib's defaults and ours, whatever the reader has set, which is put back after."""
+def page(width: Number, height: Number, left: Number = 0, top: Number = 0) -> Iterator[Axes]:
+    """A rounded sheet of paper, legible on light and dark pages; y grows downwards.
+
+    Within, matplotlib has its defaults and ours, whatever the reader has set, which is put back
+    after.
+    """
+    width, height = ceil(width), ceil(height)
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
-        yield
-
-
-def page(width: Number, height: Number, left: Number = 0, top: Number = 0) -> Axes:
-    """A rounded sheet of paper, legible on light and dark pages; y grows downwards."""
-    width, height = ceil(width), ceil(height)
-    drawing = Drawing(figsize=(width / 96, height / 96), dpi=96 * RESOLUTION)
-    FigureCanvasAgg(drawing)
-    drawing.patch.set_alpha(0)
-    axes = drawing.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(left, left + width), ylim=(top + height, top))
-    axes.set_axis_off()
-    sheet = Bbox.from_bounds(left + 0.5, top + 0.5, width - 1, height - 1)
-    axes.add_patch(rounded(sheet, 12, fc=PAPER, ec=GRID, lw=0.75))
-    return axes
+        drawing = Drawing(figsize=(width / 96, height / 96), dpi=96 * RESOLUTION)
+        FigureCanvasAgg(drawing)
+        drawing.patch.set_alpha(0)
+        axes = drawing.add_axes((0, 0, 1, 1))
+        axes.set(xlim=(left, left + width), ylim=(top + height, top))
+        axes.set_axis_off()
+        sheet = Bbox.from_bounds(left + 0.5, top + 0.5, width - 1, height - 1)
+        axes.add_patch(rounded(sheet, 12, fc=PAPER, ec=GRID, lw=0.75))
+        yield axes
 
 
 def finish(axes: Axes, alt: str) -> Figure:
@@ -122,13 +121,17 @@ def finish(axes: Axes, alt: str) -> Figure:
         )
     pixels = np.asarray(canvas.buffer_rgba())
     packed = np.ascontiguousarray(pixels).view(np.uint32)[..., 0]
-    colours, where, counts = np.unique(packed, return_inverse=True, return_counts=True)
+    flat = packed.ravel()  # most pixels are as the one before: runs are sorted faster than pixels
+    starts = np.flatnonzero(np.concatenate([[True], flat[1:] != flat[:-1]]))
+    long = np.diff(starts, append=flat.size)
+    colours, where = np.unique(flat[starts], return_inverse=True)
+    counts = np.bincount(where, long)
     palette = colours[np.argsort(-counts, kind="stable")[:256]]
     if packed[0, 0] not in palette:  # rare, but the page behind the corners must show
         palette[-1] = packed[0, 0]
     every, kept = (c.view(np.uint8).reshape(-1, 4).astype(int) for c in (colours, palette))
     nearest = ((every[:, None] - kept) ** 2).sum(-1).argmin(1).astype(np.uint8)
-    image = Image.fromarray(nearest[where].reshape(packed.shape), "P")
+    image = Image.fromarray(np.repeat(nearest[where], long).reshape(packed.shape), "P")
     image.putpalette(palette.tobytes(), "RGBA")
     file = io.BytesIO()
     image.save(file, "png", optimize=True)
@@ -141,6 +144,12 @@ def rounded(at: Bbox, radius: Number, **style: Any) -> FancyBboxPatch:
 
 
 def text_width(text: str, points: Number) -> Number:
+    return _text_width(text, points, mpl.rcParams["mathtext.fontset"])
+
+
+@cache
+def _text_width(text: str, points: Number, of_formulas: str) -> float:
+    """Measured once for each text: the curves of its letters take as long as drawing it."""
     prop = FontProperties(family=fonts_for(text)[0])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")

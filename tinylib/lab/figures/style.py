@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ def shade(value: Number, limit: Number, role: str = "") -> tuple[Number, Number,
     return r, g, b
 
 
+@cache
 def oklab(colour: str) -> tuple[Number, Number, Number]:
     """Lightness, green to red and blue to yellow (Ottosson 2020), of a colour as #rrggbb."""
     srgb = mpl.colors.to_rgb(colour)

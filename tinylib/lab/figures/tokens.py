@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded, style, widest
+from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded, widest
 from tinylib.lab.figures.style import COLOURS, GRID, INK, MARGIN, PHONE, SMALL, SOFT, TEXT, shade
 from tinylib.tokens import count_pairs, from_bytes, merge, to_bytes
 
@@ -31,8 +31,7 @@ def merging(words: Mapping[str, int], steps: int, *, first: int = 2) -> Figure:
     width = max(PHONE, column + PAIR * first + BOLD + MARGIN)
     wide = (width - MARGIN - column - BOLD) / first
     descriptions = []
-    with style():
-        axes = page(width, 2 * MARGIN + 22 + LINE * (steps + 1))
+    with page(width, 2 * MARGIN + 22 + LINE * (steps + 1)) as axes:
         small: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
         for left, (word, often) in zip(lefts, words.items(), strict=True):
             axes.text(
@@ -94,10 +93,9 @@ BIT, CELL, TIER = 10, 34, 58  # pixels: a bit, the height of a byte, a character
 def utf8(characters: str) -> Figure:
     """The bytes of each character in UTF-8, bit by bit: the marks, and the bits of its number."""
     left, wide = MARGIN + 112, 8 * BIT + 8
-    with style():
-        most = max(len(to_bytes(character)) for character in characters)
-        width = left + most * (wide + 6) + MARGIN
-        axes = page(width, 2 * MARGIN + 30 + TIER * len(characters))
+    most = max(len(to_bytes(character)) for character in characters)
+    width = left + most * (wide + 6) + MARGIN
+    with page(width, 2 * MARGIN + 30 + TIER * len(characters)) as axes:
         small: Any = {"size": SMALL, "color": SOFT, "va": "center_baseline"}
         axes.text(MARGIN + 36, MARGIN + 10, "number", **small)
         axes.text(left, MARGIN + 10, "bytes: marks, then bits of the number", **small)
@@ -146,8 +144,7 @@ def units(rows: Mapping[str, Sequence[Sequence[Number]]], names: Sequence[str]) 
     foot = top + line * len(rows)
     long = room - 58
     descriptions = []
-    with style():
-        axes = page(PHONE, foot + MARGIN)
+    with page(PHONE, foot + MARGIN) as axes:
         for j, name in enumerate(names):
             start = left + room * j
             axes.text(start, top - 12, name, size=SMALL, va="bottom")

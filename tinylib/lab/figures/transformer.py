@@ -9,7 +9,7 @@ from matplotlib.transforms import Bbox
 
 from tinylib.lab.figures.diagram import Arrow, Box, diagram
 from tinylib.lab.figures.parts import Pair, arrow, chip, draw_cell
-from tinylib.lab.figures.sheet import Figure, Number, finish, page, style
+from tinylib.lab.figures.sheet import Figure, Number, finish, page
 from tinylib.lab.figures.style import COLOURS, MARGIN, SMALL, SOFT, TITLE
 from tinylib.lab.figures.transformer_block import within_blocks
 
@@ -114,8 +114,7 @@ def passes(source: Sequence[str], fed: Sequence[str], predicted: Sequence[str]) 
     trains = reads + head + TALL * S + 46
     writes = trains + head + rows + 32
     seen = [word != PAD for word in source]
-    with style():
-        axes = page(end + CHIP + 52 + MARGIN, writes + head + rows + MARGIN + 44)
+    with page(end + CHIP + 52 + MARGIN, writes + head + rows + MARGIN + 44) as axes:
         for y, title in (
             (reads, "The encoder reads"),
             (trains, "Training: one pass, a loss for each row"),

@@ -13,7 +13,6 @@ from tinylib.lab.figures.sheet import (
     finish,
     page,
     read_values,
-    style,
     text_width,
     widest,
 )
@@ -132,8 +131,7 @@ def walk(words: Sequence[str], stages: Sequence[Stage], *, alt: str = "") -> Fig
     top = MARGIN + 34
     tops = [top + STEP * i for i in range(len(stages))]
     full = max(float(r.abs().max()) for r in rows)
-    with style():
-        axes = page(across, tops[-1] + TALL + MARGIN)
+    with page(across, tops[-1] + TALL + MARGIN) as axes:
         for word, left in zip(words, lefts, strict=True):
             axes.text(left, MARGIN + 12, word, size=TEXT, weight="bold", va="center")
         for i, (stage, values) in enumerate(zip(stages, rows, strict=True)):
