@@ -5,8 +5,9 @@ Its sentence, `alt`, is for a reader who cannot see it. Lengths are CSS pixels, 
 Here is what several chapters draw: `heat`, `heats`, `alignment` and `emerging` tables of numbers,
 `lines` and `charts` curves, `glossed` and `shifted` sentences. What a single chapter draws is in
 the module of its name, such as `figures.decoding.tree`. All are made of `sheet` (the page, and the
-finished figure), `style` (colours and sizes), `parts` (chips, arrows, rows of numbers) and
-`diagram` (models as boxes and arrows).
+finished figure), `style` (colours and sizes), `letters` (how wide a text is, and its fonts),
+`parts` (chips, arrows, rows of numbers), `grid` (things in rows and columns) and `diagram` (models
+as boxes and arrows).
 """
 
 from tinylib.lab.figures.curves import charts, lines

@@ -1,35 +1,26 @@
 """Chapter 04: queries that meet keys, the shapes of attention, and a mixture in numbers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from tinylib.lab.figures.parts import Pair, arrow, draw_cell, row, written
-from tinylib.lab.figures.sheet import (
-    Figure,
-    Number,
-    Values,
-    finish,
-    page,
-    read_values,
-    text_width,
-    widest,
+from tinylib.lab.figures.grid import (
+    Grid,
+    Row,
+    heading,
+    is_whole,
+    label,
+    named,
+    share,
+    single,
+    vector,
 )
-from tinylib.lab.figures.style import (
-    COLOURS,
-    HATCH,
-    INK,
-    MARGIN,
-    MASKED,
-    MAX_WIDTH,
-    SMALL,
-    SOFT,
-    TEXT,
-    TITLE,
-)
+from tinylib.lab.figures.letters import SMALL, TEXT, TITLE
+from tinylib.lab.figures.parts import arrow, listed, row, written
+from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values
+from tinylib.lab.figures.style import COLOURS, HATCH, INK, MARGIN, MASKED, MAX_WIDTH, SOFT
 
 CELL, TALL = 47, 30  # of a number with two decimals
 
@@ -112,13 +103,7 @@ def _all(numbers: torch.Tensor) -> str:
 
 
 def attention_shapes(
-    T: int,
-    S: int,
-    widths: tuple[int, int],
-    *,
-    masked: int = 0,
-    scaled: bool = True,
-    alt: str = "",
+    T: int, S: int, widths: tuple[int, int], *, masked: int = 0, scaled: bool = True, alt: str = ""
 ) -> Figure:
     """Dot-product attention as rectangles of the right shape, one cell for each number.
 
@@ -239,40 +224,6 @@ def looking_back(
         return finish(axes, alt or f"{description} the mixture {mixture}.")
 
 
-WHOLE, WIDE, ONE, HIGH = 30, 40, 56, 30  # of a whole number, of one with two decimals, of a score
-
-
-def _whole(numbers: Iterable[Number]) -> bool:
-    return all(float(number).is_integer() for number in numbers)
-
-
-def vector(
-    axes: Axes, at: Pair, numbers: Sequence[Number], tone: str, whole: bool | None = None
-) -> None:
-    """A vector, with a frame of its colour."""
-    whole = _whole(numbers) if whole is None else whole
-    cell = (WHOLE if whole else WIDE, HIGH)
-    edge, thick = (COLOURS[tone], 1.8) if tone else (SOFT, 1.2)
-    row(
-        axes,
-        at,
-        numbers,
-        cell,
-        form=lambda x: written(x, 0 if whole else 2),
-        edge=edge,
-        thick=thick,
-    )
-
-
-def single_number(axes: Axes, at: Pair, number: Number, spec: str) -> None:
-    """A number alone in a cell, formatted by `spec`."""
-
-    def form(x: Number) -> str:
-        return format(x, spec).replace("-", "\N{MINUS SIGN}")
-
-    row(axes, at, [number], (ONE, HIGH), form=form, size=TEXT, thick=1)
-
-
 def worked_pooling(
     names: Sequence[str],
     query: Values,
@@ -301,68 +252,44 @@ def worked_pooling(
     parts = weights[:, None] * v
     z = parts.sum(0)
 
-    name = max(widest([*names, "query"], TEXT), text_width(asked, SMALL) if asked else 0) + 18
-    key_whole, value_whole = (
-        _whole([*q.tolist(), *k.flatten().tolist()]),
-        _whole(v.flatten().tolist()),
-    )
-    e_whole = _whole(e.tolist())
-    key_wide = (WHOLE if key_whole else WIDE) * len(q)
-    value_wide = (WHOLE if value_whole else WIDE) * v.shape[1]
-    line, gap = HIGH + 12, 38
-    left = MARGIN + name
-    at_score = left + max(key_wide, text_width("keys", SMALL)) + gap
-    at_weight = at_score + ONE + gap
-    at_value = at_weight + ONE + gap
-    at_part = at_value + max(value_wide, text_width("values", SMALL)) + gap
-    across = at_part + max(WIDE * v.shape[1], text_width("weight × value", SMALL)) + MARGIN
-    if across > MAX_WIDTH:
-        raise ValueError(f"the vectors take {across:.0f} px, too many: pass fewer numbers")
-    top = MARGIN + 8
-    base = top + HIGH + 44  # of the first key
-    with page(across, base + line * (S + 1) + 10 + MARGIN) as axes:
-        middle = (left - 12, top + HIGH / 2 - (8 if asked else 0))
-        look: Any = {"ha": "right", "va": "center_baseline"}
-        axes.text(*middle, "query", size=TEXT, color=COLOURS["query"], weight="bold", **look)
-        if asked:
-            axes.text(left - 12, top + HIGH / 2 + 10, asked, size=SMALL, color=SOFT, **look)
-        vector(axes, (left, top), q.tolist(), "query", key_whole)
-        for heading, tone, x in (
-            ("keys", "key", left),
-            (score, "", at_score),
-            ("softmax", "weight", at_weight),
-            ("values", "value", at_value),
-            ("weight × value", "value", at_part),
-        ):
-            axes.text(x, base - 9, heading, size=SMALL, color=COLOURS[tone] if tone else INK)
-        meet = left + key_wide + 13  # where the way of the query crosses that of each key
-        first, last = top + HIGH / 2, base + line * (S - 1) + HIGH / 2
+    own = 0 if is_whole(q, k) else 2
+    headings = (("keys", "key"), (score, ""), ("softmax", "weight"), ("values", "value"))
+    rows: list[Row] = [
+        [label("query", "query", asked, weight="bold"), vector(q, "query", own)],
+        [None, *(heading(*each) for each in (*headings, ("weight × value", "value")))],
+        *(
+            [
+                label(names[s]),
+                vector(k[s], "key", own),
+                single(float(e[s]), "z.0f" if is_whole(e) else "z.2f"),
+                share(float(weights[s])),
+                vector(v[s], "value", 0 if is_whole(v) else 2),
+                vector(parts[s], "value", 2),
+            ]
+            for s in range(S)
+        ),
+        6,
+        [*[None] * 5, named("sum: the output", vector(z, "", 2))],
+    ]
+    grid = Grid(rows, (12, 38, 38, 38, 38), MARGIN + 8)
+    query_at, *keys_at = (grid.places[i][1] for i in (0, *range(2, S + 2)))
+    first, *halves = ((place.y0 + place.y1) / 2 for place in (query_at, *keys_at))
+    meet = query_at.x1 + 13  # where the way of the query crosses that of each key
+    with page(grid.right + MARGIN, grid.foot + 2 * MARGIN) as axes:
+        grid.draw(axes)
         blue: Any = {"color": COLOURS["query"], "zorder": 5}
-        axes.plot([left + key_wide, meet, meet], [first, first, last], lw=1.6, **blue)
-        halves = [base + line * s + HIGH / 2 for s in range(S)]
+        axes.plot([query_at.x1, meet, meet], [first, first, halves[-1]], lw=1.6, **blue)
         axes.plot([meet] * S, halves, ls="", marker="o", ms=4.5, **blue)
-        for s, own in enumerate(names):
-            y = base + line * s
-            axes.text(left - 12, y + HIGH / 2, own, size=TEXT, **look)
-            vector(axes, (left, y), k[s].tolist(), "key", key_whole)
-            half = y + HIGH / 2
-            arrow(axes, [(left + key_wide, half), (at_score, half)], gap=4)
-            single_number(axes, (at_score, y), float(e[s]), "z.0f" if e_whole else "z.2f")
-            arrow(axes, [(at_score + ONE, half), (at_weight, half)], gap=4)
-            weight = float(weights[s])
-            draw_cell(axes, (at_weight, y, ONE, HIGH), weight, 1, f"{weight:.2f}", "weight")
-            vector(axes, (at_value, y), v[s].tolist(), "value", value_whole)
-            signs: Any = {"size": TEXT, "color": SOFT, "ha": "center", "va": "center_baseline"}
-            axes.text(at_value - gap / 2, y + HIGH / 2, "×", **signs)
-            axes.text(at_part - gap / 2, y + HIGH / 2, "=", **signs)
-            vector(axes, (at_part, y), parts[s].tolist(), "value", False)
-        y = base + line * S + 6
-        axes.plot([at_part, at_part + WIDE * len(z)], [y - 8, y - 8], color=INK, lw=1.2)
-        axes.text(at_part - 12, y + HIGH / 2, "sum: the output", size=TEXT, **look)
-        vector(axes, (at_part, y), z.tolist(), "", False)
-        rows = zip(names, e.tolist(), weights.tolist(), strict=True)
-        each = "; ".join(f"{own}: score {written(x)}, weight {w:.2f}" for own, x, w in rows)
-        shown = ", ".join(written(number, 0 if key_whole else 2) for number in q.tolist())
-        total = ", ".join(written(number) for number in z.tolist())
+        for s in range(2, S + 2):
+            for column, sign in enumerate(("", "", "×", "="), 1):
+                grid.join(axes, s, column, sign)
+        grid.add_up(axes)
+        each = "; ".join(
+            f"{name}: score {written(x)}, weight {w:.2f}"
+            for name, x, w in zip(names, e.tolist(), weights.tolist(), strict=True)
+        )
+        shown = ", ".join(written(number, own) for number in q.tolist())
         words = f"Attention in numbers. The query ({shown}) meets every key. {each}. "
-        return finish(axes, f"{words}Each value times its weight, added up, is ({total}).")
+        return finish(
+            axes, f"{words}Each value times its weight, added up, is ({listed(z.tolist())})."
+        )

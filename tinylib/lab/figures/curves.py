@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from tinylib.lab.figures.letters import SMALL, TITLE, text_width
 from tinylib.lab.figures.parts import SIDE, charts_beside
 from tinylib.lab.figures.sheet import (
     Figure,
@@ -17,20 +18,8 @@ from tinylib.lab.figures.sheet import (
     infinite,
     page,
     read_values,
-    text_width,
 )
-from tinylib.lab.figures.style import (
-    CURVES,
-    DASHES,
-    GRID,
-    INK,
-    MARGIN,
-    MARKERS,
-    SMALL,
-    SOFT,
-    TITLE,
-    curve_styles,
-)
+from tinylib.lab.figures.style import CURVES, DASHES, GRID, INK, MARGIN, MARKERS, SOFT, curve_styles
 
 
 def lines(
@@ -87,10 +76,7 @@ def lines(
     upright = read_values([*marks, *(shaded or ())[:1]], "marks")
     if infinite(upright):
         raise ValueError("the marks hold -inf: pass finite numbers")
-    on = {
-        "x": [*along.values(), upright, *dots[:1]],
-        "y": [*read.values(), lying, *dots[1:]],
-    }
+    on = {"x": [*along.values(), upright, *dots[:1]], "y": [*read.values(), lying, *dots[1:]]}
     for letter in log:
         if letter not in on:
             raise ValueError(f"log is {log!r}: make it 'x', 'y' or 'xy'")

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
+from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width
 from tinylib.lab.figures.parts import chip
-from tinylib.lab.figures.sheet import Figure, Number, finish, page, text_width
+from tinylib.lab.figures.sheet import Figure, Number, finish, page
 from tinylib.lab.figures.style import (
     CURVES,
     DASHES,
@@ -16,10 +17,7 @@ from tinylib.lab.figures.style import (
     MARGIN,
     MAX_WIDTH,
     PAPER,
-    SMALL,
     SOFT,
-    TEXT,
-    TITLE,
     curve_styles,
 )
 

@@ -18,18 +18,9 @@ from matplotlib.path import Path
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded, text_width
-from tinylib.lab.figures.style import (
-    COLOURS,
-    INK,
-    MARGIN,
-    MAX_WIDTH,
-    PAPER,
-    SMALL,
-    SOFT,
-    TEXT,
-    TITLE,
-)
+from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width
+from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded
+from tinylib.lab.figures.style import COLOURS, INK, MARGIN, MAX_WIDTH, PAPER, SOFT
 
 Polyline = list[tuple[Number, Number]]  # the corners of an arrow
 COLUMN, ROW, HEIGHT, SPACE = 156, 102, 46, 16
@@ -62,11 +53,7 @@ KINDS = {
     "weight": Kind("learned", _pale(COLOURS["learned"]), COLOURS["learned"], 0.1),
     "mask": Kind("optional", "#eef0f2", SOFT, 6, (0, (4, 3))),
     "position": Kind(
-        "choose one",
-        _pale(COLOURS["position"]),
-        COLOURS["position"],
-        HEIGHT / 2,
-        (0, (2, 1.5)),
+        "choose one", _pale(COLOURS["position"]), COLOURS["position"], HEIGHT / 2, (0, (2, 1.5))
     ),
 }
 ROLES = {  # queries, keys and values have a colour each, wherever they flow
@@ -195,10 +182,7 @@ def diagram(
 
 
 def _check_drawing(
-    boxes: Mapping[str, Box],
-    flows: Sequence[Arrow],
-    framed: Sequence[str],
-    alt: str,
+    boxes: Mapping[str, Box], flows: Sequence[Arrow], framed: Sequence[str], alt: str
 ) -> None:
     for box in boxes.values():
         if box.kind not in KINDS:

@@ -11,6 +11,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.figures.diagram import Box, diagram
+from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width, widest
 from tinylib.lab.figures.parts import (
     REST,
     Pair,
@@ -22,30 +23,8 @@ from tinylib.lab.figures.parts import (
     row,
     written,
 )
-from tinylib.lab.figures.sheet import (
-    Figure,
-    Number,
-    Values,
-    finish,
-    infinite,
-    page,
-    read_values,
-    text_width,
-    widest,
-)
-from tinylib.lab.figures.style import (
-    COLOURS,
-    CURVES,
-    INK,
-    MARGIN,
-    MARKERS,
-    PAPER,
-    PHONE,
-    SMALL,
-    SOFT,
-    TEXT,
-    TITLE,
-)
+from tinylib.lab.figures.sheet import Figure, Number, Values, finish, infinite, page, read_values
+from tinylib.lab.figures.style import COLOURS, CURVES, INK, MARGIN, MARKERS, PAPER, PHONE, SOFT
 
 
 def architecture() -> Figure:

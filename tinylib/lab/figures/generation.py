@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from tinylib.lab.figures.diagram import Arrow, Box, diagram
+from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width, widest
 from tinylib.lab.figures.parts import arrow
 from tinylib.lab.figures.sheet import (
     Figure,
@@ -18,22 +19,8 @@ from tinylib.lab.figures.sheet import (
     format_number,
     page,
     read_values,
-    text_width,
-    widest,
 )
-from tinylib.lab.figures.style import (
-    COLOURS,
-    INK,
-    MARGIN,
-    PAPER,
-    PHONE,
-    SMALL,
-    SOFT,
-    TEXT,
-    TITLE,
-    luminance,
-    shade,
-)
+from tinylib.lab.figures.style import COLOURS, INK, MARGIN, PAPER, PHONE, SOFT, luminance, shade
 
 
 def architecture() -> Figure:
@@ -49,7 +36,7 @@ def architecture() -> Figure:
         "next": (Box("next token", (stream, 5.74), "data"), "B 1", "append"),
     }
     boxes = {name: box for name, (box, *_) in ways.items()} | {
-        "u": Box("$u$ in [0, 1)", (beside, 4.87), "data", 0.9),
+        "u": Box("$u$ in [0, 1)", (beside, 4.87), "data", 0.9)
     }
     return diagram(
         boxes,

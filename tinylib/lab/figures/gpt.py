@@ -7,6 +7,7 @@ from typing import Any
 from matplotlib.patches import Rectangle
 
 from tinylib.lab.figures.diagram import Arrow, Box, diagram
+from tinylib.lab.figures.letters import SMALL, TITLE, text_width
 from tinylib.lab.figures.sheet import (
     Figure,
     Values,
@@ -15,9 +16,8 @@ from tinylib.lab.figures.sheet import (
     infinite,
     page,
     read_values,
-    text_width,
 )
-from tinylib.lab.figures.style import COLOURS, CURVES, GRID, INK, MARGIN, PHONE, SMALL, SOFT, TITLE
+from tinylib.lab.figures.style import COLOURS, CURVES, GRID, INK, MARGIN, PHONE, SOFT
 
 
 def architecture() -> Figure:
@@ -119,12 +119,7 @@ def decoder_only() -> Figure:
 
 
 def over_words(
-    words: Sequence[str],
-    bars: Mapping[str, Values],
-    title: str,
-    *,
-    y_name: str,
-    alt: str = "",
+    words: Sequence[str], bars: Mapping[str, Values], title: str, *, y_name: str, alt: str = ""
 ) -> Figure:
     """A text line by line, and over every word a bar of each kind: filled, hollow, hatched.
 

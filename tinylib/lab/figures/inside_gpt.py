@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
+from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width, widest
 from tinylib.lab.figures.matrices import check_panel, draw_frame
 from tinylib.lab.figures.parts import (
     SIDE,
@@ -17,16 +18,7 @@ from tinylib.lab.figures.parts import (
     percent,
     written,
 )
-from tinylib.lab.figures.sheet import (
-    Figure,
-    Number,
-    Values,
-    finish,
-    page,
-    read_values,
-    text_width,
-    widest,
-)
+from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values
 from tinylib.lab.figures.style import (
     COLOURS,
     CURVES,
@@ -37,10 +29,7 @@ from tinylib.lab.figures.style import (
     MAX_WIDTH,
     PAPER,
     PHONE,
-    SMALL,
     SOFT,
-    TEXT,
-    TITLE,
     curve_styles,
     luminance,
     shade,

@@ -11,31 +11,10 @@ from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.figures.diagram import KINDS
+from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width
 from tinylib.lab.figures.parts import SIDE, arrow, charts_beside, chip
-from tinylib.lab.figures.sheet import (
-    Figure,
-    Number,
-    Values,
-    finish,
-    page,
-    read_values,
-    rounded,
-    text_width,
-)
-from tinylib.lab.figures.style import (
-    COLOURS,
-    CURVES,
-    DASHES,
-    GRID,
-    HATCH,
-    INK,
-    MARGIN,
-    PHONE,
-    SMALL,
-    SOFT,
-    TEXT,
-    TITLE,
-)
+from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values, rounded
+from tinylib.lab.figures.style import COLOURS, CURVES, DASHES, GRID, HATCH, INK, MARGIN, PHONE, SOFT
 
 
 def architecture() -> Figure:

@@ -9,18 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
+from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width, widest
 from tinylib.lab.figures.parts import draw_cell, draw_key
-from tinylib.lab.figures.sheet import (
-    Figure,
-    Number,
-    Values,
-    finish,
-    page,
-    read_values,
-    text_width,
-    widest,
-)
-from tinylib.lab.figures.style import INK, MARGIN, MAX_WIDTH, PAPER, PHONE, SMALL, SOFT, TEXT, TITLE
+from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values
+from tinylib.lab.figures.style import INK, MARGIN, MAX_WIDTH, PAPER, PHONE, SOFT
 
 
 class Panel(NamedTuple):

@@ -8,18 +8,10 @@ from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.figures.diagram import Box, diagram
+from tinylib.lab.figures.letters import SMALL, TEXT, widest
 from tinylib.lab.figures.parts import Pair, arrow, chip, draw_cell, row, written
-from tinylib.lab.figures.sheet import (
-    Figure,
-    Number,
-    Values,
-    finish,
-    page,
-    read_values,
-    rounded,
-    widest,
-)
-from tinylib.lab.figures.style import COLOURS, HEADS, MARGIN, MAX_WIDTH, PALETTE, SMALL, SOFT, TEXT
+from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values, rounded
+from tinylib.lab.figures.style import COLOURS, HEADS, MARGIN, MAX_WIDTH, PALETTE, SOFT
 
 
 def architecture() -> Figure:

@@ -14,7 +14,8 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 from matplotlib.path import Path
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.figures.sheet import Number, page, rounded, text_width
+from tinylib.lab.figures.letters import SMALL, TEXT, text_width
+from tinylib.lab.figures.sheet import Number, page, rounded
 from tinylib.lab.figures.style import (
     GRID,
     HATCH,
@@ -23,9 +24,7 @@ from tinylib.lab.figures.style import (
     MASKED,
     MAX_WIDTH,
     PAPER,
-    SMALL,
     SOFT,
-    TEXT,
     luminance,
     shade,
 )
@@ -225,12 +224,7 @@ def _hatch(axes: Axes, place: Sequence[Number]) -> None:
 
 
 def draw_cell(
-    axes: Axes,
-    place: Sequence[Number],
-    number: Number,
-    full: Number,
-    text: str,
-    role: str = "",
+    axes: Axes, place: Sequence[Number], number: Number, full: Number, text: str, role: str = ""
 ) -> None:
     x, y, width, height = place
     masked = isinf(number) or (bool(role) and number == 0)

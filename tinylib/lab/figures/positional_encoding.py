@@ -12,6 +12,7 @@ from matplotlib.patches import Circle, Rectangle, Wedge
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.figures.diagram import Box, diagram
+from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width, widest
 from tinylib.lab.figures.matrices import are_shares, check_panel
 from tinylib.lab.figures.parts import Pair, arrow, chip, draw_key, row, written
 from tinylib.lab.figures.sheet import (
@@ -23,8 +24,6 @@ from tinylib.lab.figures.sheet import (
     infinite,
     page,
     read_values,
-    text_width,
-    widest,
 )
 from tinylib.lab.figures.style import (
     COLOURS,
@@ -34,10 +33,7 @@ from tinylib.lab.figures.style import (
     MAX_WIDTH,
     PAPER,
     PHONE,
-    SMALL,
     SOFT,
-    TEXT,
-    TITLE,
     shade,
 )
 
@@ -219,12 +215,7 @@ class Turned(NamedTuple):
     notes: Sequence[str]
 
 
-def turns(
-    panels: Sequence[Turned],
-    *,
-    circle: bool = False,
-    alt: str = "",
-) -> Figure:
+def turns(panels: Sequence[Turned], *, circle: bool = False, alt: str = "") -> Figure:
     """Pairs of numbers as arrows that are rotated: faint before, full after, with the way between.
 
     The way is the shorter one. The first number of a pair goes to the right and the second upwards.
@@ -320,10 +311,7 @@ def _rotated(
 
 
 def fed(
-    words: Sequence[str],
-    lines: Sequence[tuple[str, Sequence[int]]],
-    *,
-    alt: str = "",
+    words: Sequence[str], lines: Sequence[tuple[str, Sequence[int]]], *, alt: str = ""
 ) -> Figure:
     """Which position each word is said to stand at, in some ways of feeding a decoder.
 
@@ -334,8 +322,7 @@ def fed(
         raise ValueError(f"pass a position for each of {len(words)} words")
     wide, high, gap = max(widest(words, TEXT), 44) + 22, 44, 8
     across = max(
-        (wide + gap) * len(words) - gap,
-        *(text_width(title, TITLE) * 1.14 for title, _ in lines),
+        (wide + gap) * len(words) - gap, *(text_width(title, TITLE) * 1.14 for title, _ in lines)
     )
     if across + 2 * MARGIN > MAX_WIDTH:
         raise ValueError(f"the words take {across:.0f} px, too many: pass fewer")

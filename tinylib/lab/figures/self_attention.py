@@ -8,33 +8,11 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, Polygon, Rectangle
 
-from tinylib.lab.figures.attention_scoring import HIGH, ONE, WHOLE, WIDE, single_number, vector
 from tinylib.lab.figures.diagram import KINDS, Box, diagram
-from tinylib.lab.figures.parts import arrow, draw_cell
-from tinylib.lab.figures.sheet import (
-    Figure,
-    Number,
-    Values,
-    finish,
-    page,
-    read_values,
-    text_width,
-    widest,
-)
-from tinylib.lab.figures.style import (
-    COLOURS,
-    GRID,
-    HATCH,
-    INK,
-    MARGIN,
-    MAX_WIDTH,
-    PAPER,
-    PHONE,
-    SMALL,
-    SOFT,
-    TEXT,
-    TITLE,
-)
+from tinylib.lab.figures.grid import Grid, heading, label, named, share, single, vector
+from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width
+from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values
+from tinylib.lab.figures.style import COLOURS, GRID, HATCH, INK, MARGIN, PAPER, PHONE, SOFT
 
 
 def architecture() -> Figure:
@@ -398,13 +376,7 @@ def dropout(words: Sequence[str], before: Values, after: Values, titles: Sequenc
 
 
 def worked_attention(
-    words: Sequence[str],
-    x: Values,
-    w_q: Values,
-    w_k: Values,
-    w_v: Values,
-    *,
-    repeat: int = 1,
+    words: Sequence[str], x: Values, w_q: Values, w_k: Values, w_v: Values, *, repeat: int = 1
 ) -> Figure:
     """How the first word's output is made, in numbers: x, then q, k and v, scores, weights, and z.
 
@@ -424,76 +396,63 @@ def worked_attention(
     parts = weights[:, None] * v
     z = parts.sum(0)
 
-    name = widest(words, TEXT) + 18
     groups = [  # heading, colour, the rows
         ("embedding $x$", "", given),
         ("query $q = x\\,W_q$", "query", q),
         ("key $k = x\\,W_k$", "key", k),
         ("value $v = x\\,W_v$", "value", v),
     ]
-    gap, line = 26, HIGH + 12
-    sizes = [WHOLE * group[2].shape[1] for group in groups]
-    across = name + sum(sizes) + gap * (len(groups) - 1)
-    step = 98  # from column to column of the second half
-    across = max(across, name + step * (4 if repeat > 1 else 3) + WIDE * len(z))
-    if across + 2 * MARGIN > MAX_WIDTH:
-        raise ValueError(f"the vectors take {across:.0f} px, too many: pass fewer numbers")
-    left, top = MARGIN + name, MARGIN + 46
-    below = top + line * len(words) + 40  # where the second half begins
-    with page(across + 2 * MARGIN, below + 46 + line * (len(words) + 1) + 12 + MARGIN) as axes:
-        title = "1. Every word gets a query, a key and a value"
-        axes.text(MARGIN, MARGIN + 8, title, size=TEXT, weight="bold", va="center")
+    names = [label(word) for word in words]
+    heads = [None, *(heading(text, tone, 0) for text, tone, _ in groups)]
+    vectors = [[vector(rows[t], tone) for _, tone, rows in groups] for t in range(len(words))]
+    first = Grid(
+        [heads, *([name, *of] for name, of in zip(names, vectors, strict=True))],
+        (12, *[26] * (len(groups) - 1)),
+        MARGIN + 14,
+    )
+    columns = [  # how the dot product of wide vectors comes from what is shown
+        *([(f"{k.shape[1]} numbers", dots / repeat, ".4g")] if repeat > 1 else []),
+        (f"× {repeat}: $q_1 \\cdot k$" if repeat > 1 else "$q_1 \\cdot k$", dots, ".0f"),
+        (f"$\\div\\,\\sqrt{{{width}}}$", scores, ".4g"),
+    ]
+    below = first.foot + 52  # where the second half begins
+    ends = (heading("softmax", "weight", 0), heading("weight × value", "value", 0))
+    second = Grid(
+        [
+            [None, *(heading(text, room=0) for text, *_ in columns), *ends],
+            *(
+                [
+                    name,
+                    *(single(float(of[s]), spec) for _, of, spec in columns),
+                    share(float(weights[s])),
+                    vector(parts[s], "value"),
+                ]
+                for s, name in enumerate(names)
+            ),
+            6,
+            [*[None] * (len(columns) + 2), named("sum: $z_1$ =", vector(z))],
+        ],
+        (12, *[42] * (len(columns) + 1)),
+        below + 14,
+    )
+    with page(max(first.right, second.right) + MARGIN, second.foot + 18 + MARGIN) as axes:
+        titles = (
+            (MARGIN, "1. Every word gets a query, a key and a value"),
+            (below, f"2. The output of “{words[0]}”: its query meets every key"),
+        )
+        for y, title in titles:
+            axes.text(MARGIN, y + 8, title, size=TEXT, weight="bold", va="center")
         if repeat > 1:
             note = f"of $q$ and $k$: the first {k.shape[1]} of {width} numbers"
+            left = first.places[1][1].x0
             axes.text(left, below - 30, note, size=SMALL, color=SOFT, va="center")
-        lefts, at = [], left
-        for (heading, tone, rows), size in zip(groups, sizes, strict=True):
-            lefts.append(at)
-            ink = COLOURS[tone] if tone else INK
-            axes.text(at, top - 9, heading, size=SMALL, color=ink)
-            for t, row in enumerate(rows.tolist()):
-                vector(axes, (at, top + line * t), row, tone)
-            at += size + gap
-        for t, word in enumerate(words):
-            middle = (left - 12, top + line * t + HIGH / 2)
-            axes.text(*middle, word, size=TEXT, ha="right", va="center_baseline")
-
-        title = f"2. The output of “{words[0]}”: its query meets every key"
-        axes.text(MARGIN, below + 8, title, size=TEXT, weight="bold", va="center")
-        base = below + 46
-        columns = [
-            (f"$\\div\\,\\sqrt{{{width}}}$", scores, ".4g"),
-        ]
-        if repeat > 1:  # how the dot product of wide vectors comes from what is shown
-            shown = (f"{k.shape[1]} numbers", dots / repeat, ".4g")
-            columns = [shown, (f"× {repeat}: $q_1 \\cdot k$", dots, ".0f"), *columns]
-        else:
-            columns = [("$q_1 \\cdot k$", dots, ".0f"), *columns]
-        share = left + step * len(columns)
-        last = share + step
-        for i, (heading, column, spec) in enumerate(columns):
-            x0 = left + step * i
-            axes.text(x0, base - 9, heading, size=SMALL)
-            for s, number in enumerate(column.tolist()):
-                single_number(axes, (x0, base + line * s), number, spec)
-        axes.text(share, base - 9, "softmax", size=SMALL, color=COLOURS["weight"])
-        axes.text(last, base - 9, "weight × value", size=SMALL, color=COLOURS["value"])
-        for s, word in enumerate(words):
-            y = base + line * s
-            middle = (left - 12, y + HIGH / 2)
-            axes.text(*middle, word, size=TEXT, ha="right", va="center_baseline")
-            weight = float(weights[s])
-            draw_cell(axes, (share, y, ONE, HIGH), weight, 1, f"{weight:.2f}", "weight")
-            vector(axes, (last, y), parts[s].tolist(), "value")
-            half = y + HIGH / 2
-            for i in range(len(columns)):
-                start = left + step * i
-                arrow(axes, [(start + ONE, half), (start + step, half)], gap=4)
-            arrow(axes, [(share + ONE, half), (last, half)], COLOURS["weight"], gap=4)
-        y = base + line * len(words) + 6
-        axes.plot([last, last + WIDE * len(z)], [y - 8, y - 8], color=INK, lw=1.2)
-        axes.text(last - 12, y + HIGH / 2, "sum: $z_1$ =", size=TEXT, ha="right", va="center")
-        vector(axes, (last, y), z.tolist(), "")
+        first.draw(axes)
+        second.draw(axes)
+        for s in range(1, len(words) + 1):
+            for column in range(1, len(columns) + 2):
+                tone = "weight" if column > len(columns) else ""
+                second.join(axes, s, column, tone=tone)
+        second.add_up(axes)
         alt = _alt_text(words, dots.tolist(), scores.tolist(), weights.tolist(), z.tolist(), width)
         return finish(axes, alt)
 

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
+from tinylib.lab.figures.letters import SMALL, TEXT, text_width
 from tinylib.lab.figures.parts import arrow
-from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded, text_width
-from tinylib.lab.figures.style import COLOURS, INK, MARGIN, PHONE, SMALL, SOFT, TEXT
+from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded
+from tinylib.lab.figures.style import COLOURS, INK, MARGIN, PHONE, SOFT
 
 
 class Line(NamedTuple):

@@ -9,17 +9,11 @@ from matplotlib.transforms import Bbox
 
 from tinylib.lab.figures.diagram import KINDS
 from tinylib.lab.figures.encoder_decoder import ACROSS, TALL, WIDE
+from tinylib.lab.figures.letters import SMALL, TEXT
 from tinylib.lab.figures.parts import arrow, chip, draw_cell, listed, percent, row
 from tinylib.lab.figures.sentences import CELL, CHIP, STEP, STRIP, Point, word_chip, word_width
-from tinylib.lab.figures.sheet import (
-    Figure,
-    Number,
-    Values,
-    finish,
-    page,
-    read_values,
-)
-from tinylib.lab.figures.style import COLOURS, INK, MARGIN, PAPER, PHONE, SMALL, SOFT, TEXT, shade
+from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values
+from tinylib.lab.figures.style import COLOURS, INK, MARGIN, PAPER, PHONE, SOFT, shade
 
 SHOWN = 4  # numbers of a vector
 

@@ -10,31 +10,10 @@ from matplotlib.transforms import Bbox
 from torch import Tensor
 
 from tinylib.lab.figures.diagram import KINDS, Arrow, Box, diagram
+from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width
 from tinylib.lab.figures.parts import Pair, arrow, chip, draw_cell, row, written
-from tinylib.lab.figures.sheet import (
-    Figure,
-    Number,
-    Values,
-    finish,
-    page,
-    read_values,
-    rounded,
-    text_width,
-)
-from tinylib.lab.figures.style import (
-    COLOURS,
-    GRID,
-    HATCH,
-    INK,
-    MARGIN,
-    PAPER,
-    PHONE,
-    SMALL,
-    SOFT,
-    TEXT,
-    TITLE,
-    shade,
-)
+from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values, rounded
+from tinylib.lab.figures.style import COLOURS, GRID, HATCH, INK, MARGIN, PAPER, PHONE, SOFT, shade
 
 
 def architecture() -> Figure:

@@ -4,9 +4,8 @@ import base64
 import io
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from math import ceil
 from typing import Any
 
@@ -16,24 +15,17 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Drawing
-from matplotlib.font_manager import (
-    FontEntry,
-    FontProperties,
-    findSystemFonts,
-    fontManager,
-    get_font,
-)
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
-from matplotlib.textpath import TextPath
 from matplotlib.transforms import Bbox
 from PIL import Image
 from torch import Tensor
 
-from tinylib.lab.figures.style import GRID, INK, PAPER, RESOLUTION, SMALL, SOFT, TEXT, Number
+from tinylib.lab.figures.letters import FONT, SMALL, TEXT, fonts_for
+from tinylib.lab.figures.style import GRID, INK, PAPER, RESOLUTION, SOFT, Number
 
 STYLE: Any = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so it looks the same everywhere
+    "font.family": FONT,
     "font.size": TEXT,
     "mathtext.fontset": "cm",
     "text.color": INK,
@@ -143,69 +135,6 @@ def rounded(at: Bbox, radius: Number, **style: Any) -> FancyBboxPatch:
     return FancyBboxPatch((at.x0, at.y0), at.width, at.height, boxstyle=corners, **style)
 
 
-def text_width(text: str, points: Number) -> Number:
-    return _text_width(text, points, mpl.rcParams["mathtext.fontset"])
-
-
-@cache
-def _text_width(text: str, points: Number, of_formulas: str) -> float:
-    """Measured once for each text: the curves of its letters take as long as drawing it."""
-    prop = FontProperties(family=fonts_for(text)[0])
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        path = TextPath((0, 0), text, size=points, prop=prop)
-    return float(path.get_extents().width * 96 / 72)
-
-
-def fonts_for(text: str) -> tuple[list[str], set[str]]:
-    """The families that draw a text, the usual one first, and the characters that none has.
-
-    Matplotlib takes each character from the first family that has it. Only a character that the
-    usual font lacks is looked for in the other fonts of the machine.
-    """
-    seen = {char for char in text if ord(char) > 127 and char.isprintable()} - VARIANTS
-    found = {char: font_with(char) for char in seen}
-    families = dict.fromkeys([STYLE["font.family"], *filter(None, found.values())])
-    return [*families], {char for char, family in found.items() if not family}
-
-
-VARIANTS = set(map(chr, range(0xFE00, 0xFE10)))  # select a form of the character before
-
-
-@cache
-def font_with(char: str) -> str:
-    """The family of the first font that has this character, or "" if none has."""
-    for font in fonts():
-        try:
-            if get_font(font.fname).get_char_index(ord(char)):
-                return str(font.name)
-        except (OSError, RuntimeError):  # removed meanwhile, or made of pictures
-            continue
-    return ""
-
-
-@cache
-def fonts() -> list[FontEntry]:
-    """All fonts: the usual one, those of Noto Sans, the others. Matplotlib keeps a list of them
-    from its first run, so that those that have been installed since are added here."""
-    known = {font.fname for font in fontManager.ttflist}
-    for path in findSystemFonts():
-        if path not in known:
-            with suppress(OSError, RuntimeError):
-                fontManager.addfont(path)
-    usual = fontManager.findfont(STYLE["font.family"])
-    return sorted(
-        (font for font in fontManager.ttflist if not font.name.startswith("Last Resort")),
-        key=lambda font: (
-            font.fname != usual,
-            not font.name.startswith("Noto Sans") or "Mono" in font.name,
-            font.style != "normal",
-            font.weight not in (400, "normal", "regular"),
-            font.name,
-        ),
-    )
-
-
 def read_values(values: Values, title: str) -> Tensor:
     matrix = torch.as_tensor(values).detach().double().cpu()
     bad = (matrix.isnan() | (matrix == torch.inf)).nonzero()
@@ -223,8 +152,3 @@ def format_number(x: Tensor | Number) -> str:
 
 def infinite(*values: Tensor) -> bool:
     return any(bool(v.isinf().any()) for v in values)
-
-
-def widest(texts: Sequence[str], points: Number) -> Number:
-    some = {max(texts, key=len), *texts[:12]} - {""}
-    return max((text_width(text, points) for text in some), default=0.0)

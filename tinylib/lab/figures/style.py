@@ -24,7 +24,6 @@ DASHES = (
     *((0, (2, 2.5)), (0, (9, 3))),
 )
 MARKERS = "os^D*Pvx"
-TITLE, TEXT, SMALL = 13.0, 12.0, 10.5
 MARGIN, MAX_WIDTH, RESOLUTION = 16, 720, 2
 PHONE = 525  # so wide a picture is still legible on a phone, where it shrinks
 Number = int | float

@@ -6,8 +6,9 @@ from typing import Any
 from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded, widest
-from tinylib.lab.figures.style import COLOURS, GRID, INK, MARGIN, PHONE, SMALL, SOFT, TEXT, shade
+from tinylib.lab.figures.letters import SMALL, TEXT, widest
+from tinylib.lab.figures.sheet import Figure, Number, finish, page, rounded
+from tinylib.lab.figures.style import COLOURS, GRID, INK, MARGIN, PHONE, SOFT, shade
 from tinylib.tokens import count_pairs, from_bytes, merge, to_bytes
 
 LETTER, TALL, LINE = 14.5, 26, 38  # pixels: a letter's room in a chip, a chip, and a step

@@ -8,9 +8,10 @@ from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.figures.diagram import Arrow, Box, diagram
+from tinylib.lab.figures.letters import SMALL, TITLE
 from tinylib.lab.figures.parts import Pair, arrow, chip, draw_cell
 from tinylib.lab.figures.sheet import Figure, Number, finish, page
-from tinylib.lab.figures.style import COLOURS, MARGIN, SMALL, SOFT, TITLE
+from tinylib.lab.figures.style import COLOURS, MARGIN, SOFT
 from tinylib.lab.figures.transformer_block import within_blocks
 
 

@@ -5,18 +5,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tinylib.lab.figures.diagram import Arrow, Box, diagram
+from tinylib.lab.figures.letters import SMALL, TEXT, text_width, widest
 from tinylib.lab.figures.parts import arrow, row, written
-from tinylib.lab.figures.sheet import (
-    Figure,
-    Number,
-    Values,
-    finish,
-    page,
-    read_values,
-    text_width,
-    widest,
-)
-from tinylib.lab.figures.style import COLOURS, INK, MARGIN, MAX_WIDTH, SMALL, SOFT, TEXT
+from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values
+from tinylib.lab.figures.style import COLOURS, INK, MARGIN, MAX_WIDTH, SOFT
 
 
 def within_blocks(left: Number, right: Number) -> list[Arrow]:
