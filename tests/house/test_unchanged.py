@@ -107,8 +107,8 @@ def test_a_test_that_reads_files_reaches_all_of_them() -> None:
             "tests/live/test_parity.py::test_x[gpt_trainer-2]",
             "tests/live/test_parity.py[gpt_trainer]",
         ),
-        ("tests/lab/test_plot.py::test_x[sam-pling]", "tests/lab/test_plot.py"),
-        ("tests/lab/test_plot.py::test_x", "tests/lab/test_plot.py"),
+        ("tests/lab/test_look.py::test_x[sam-pling]", "tests/lab/test_look.py"),
+        ("tests/lab/test_look.py::test_x", "tests/lab/test_look.py"),
     ],
 )
 def test_of_tests_of_all_widgets_those_of_one_are_a_part(test: str, part: str) -> None:
