@@ -21,7 +21,7 @@ from pygments.token import Token, _TokenType  # type: ignore[import-untyped]
 
 # --- which cells are folded ---------------------------------------------------------------------
 
-FIGURE = re.compile(r"(plot|architecture)\.\w+$")  # what draws: plot.lines(...)
+FIGURE = re.compile(r"(plot|drawings)\.\w+$")  # what draws: plot.lines(...)
 # Calls that only fetch or arrange what is drawn, so that a cell with them still only draws.
 ARRANGES = set(
     """

@@ -33,7 +33,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSED = ROOT / "_build" / "passed"
-HELPERS = ("tests/", "tests/concepts/", "tests/house/", "tests/lab/", "tests/live/")
+HELPERS = tuple(
+    f"tests/{of}" for of in ("", "concepts/", "house/", "lab/", "lab/figures/", "live/")
+)
 FOLDERS = ("", *HELPERS, "tests/bench/", "site/")  # where imports are found
 WIDGETS = sorted((ROOT / "tinylib" / "widgets").glob("*/*.py"))
 STEMS = {path.stem: path for path in WIDGETS if path.stem != "__init__"}

@@ -70,7 +70,7 @@ def name_of(path: Path) -> str:
 
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 each_workflow = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-PLOTTERS = {f"lab.plot.{path.stem}" for path in MODULES if path.parent.name == "plot"}
+PLOTTERS = {f"lab.figures.{path.stem}" for path in MODULES if path.parent.name == "figures"}
 
 
 def stem_of(chapter: Path) -> str:

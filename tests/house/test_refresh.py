@@ -23,7 +23,7 @@ from refresh import (
     set_up_cell,
 )
 
-from tinylib.lab.plot.curves import lines
+from tinylib.lab.figures.curves import lines
 
 
 def with_output(*outputs: nbformat.NotebookNode) -> nbformat.NotebookNode:

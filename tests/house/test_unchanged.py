@@ -28,7 +28,7 @@ EDITS = {
     "tinylib/synthesizer.py": {CHAPTER, HOUSE},  # chapter 10 names what holds every model
     "tinylib/checks.py": PARTS,
     "tinylib/exercises/transformer.py": {CHAPTER, HOUSE},
-    "tinylib/lab/plot/curves.py": PARTS,  # what trains may draw its progress
+    "tinylib/lab/figures/curves.py": PARTS,  # what trains may draw its progress
     "tinylib/lab/palette.json": PARTS,
     "tinylib/weights/bilingual-transformer.safetensors": PARTS,
     "tinylib/live/widget.py": PARTS - {CONCEPT},
@@ -107,8 +107,8 @@ def test_a_test_that_reads_files_reaches_all_of_them() -> None:
             "tests/live/test_parity.py::test_x[gpt_trainer-2]",
             "tests/live/test_parity.py[gpt_trainer]",
         ),
-        ("tests/lab/test_plot.py::test_x[sam-pling]", "tests/lab/test_plot.py"),
-        ("tests/lab/test_plot.py::test_x", "tests/lab/test_plot.py"),
+        ("tests/lab/test_look.py::test_x[sam-pling]", "tests/lab/test_look.py"),
+        ("tests/lab/test_look.py::test_x", "tests/lab/test_look.py"),
     ],
 )
 def test_of_tests_of_all_widgets_those_of_one_are_a_part(test: str, part: str) -> None:

@@ -37,7 +37,7 @@ READ = None  # not folded
         ("SelfAttentionWidget.example('bank')", WIDGET),
         ("def words():\n    return 'a'\nStartWidget(words())", READ),
         ("plot.heat(x, words, words, 'scores')", FIGURES),
-        ("import torch\narchitecture.gpt()", FIGURES),
+        ("import torch\ndrawings.architecture()", FIGURES),
         ("runs = results('gpt')['runs']\nplot.lines(range(3), runs, 'Loss')", FIGURES),
         ("plot.lines(range(3), runs, 'Loss').captioned('The loss falls.')", FIGURES),
         ("scores = model(x)\nplot.heat(scores, a, b, 'Scores').captioned('All are 0.')", None),

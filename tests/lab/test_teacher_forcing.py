@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from tinylib.lab import plot
 from tinylib.lab.data import bilingual
+from tinylib.lab.figures import seq2seq as drawings
 from tinylib.lab.models.teacher_forcing import after_the_first_mistake, forced, gates, zebras
 from tinylib.lab.models.translation import Translator, load_translator
 
@@ -83,22 +83,24 @@ def test_two_numbers_hold_the_gender(translator: Translator) -> None:
 
 def test_a_worked_step_is_a_gru_and_says_its_numbers() -> None:
     h, n, z = (torch.tensor(v) for v in ([0.9, -0.4], [-0.3, 0.8], [0.75, 0.25]))
-    figure = plot.worked_gru([1.0], h, [0.5, 0.5], z, n, ["one", "two"])
+    figure = drawings.worked_gru([1.0], h, [0.5, 0.5], z, n, ["one", "two"])
     labels = [text.get_text() for text in figure.drawing.axes[0].texts]
     for number in ((1 - z) * n + z * h).tolist():
         assert f"{number:.2f}".replace("-", "−") in labels
     assert "new state (0.60, 0.50)" in figure.alt and {"one", "two"} <= {*labels}
     for bad, message in (([0.5], "same size"), ([0.5, 1.5], "between 0 and 1")):
         with pytest.raises(ValueError, match=message):
-            plot.worked_gru([1.0], h, bad, z, n)
+            drawings.worked_gru([1.0], h, bad, z, n)
 
 
 def test_runs_mark_what_is_not_correct() -> None:
-    free = plot.Run("free", ["<bos>", "le"], ["le", "chien"], ["the", "dog"], [True, False], True)
-    figure = plot.runs([free, free._replace(title="forced", free=False)])
+    free = drawings.Run(
+        "free", ["<bos>", "le"], ["le", "chien"], ["the", "dog"], [True, False], True
+    )
+    figure = drawings.runs([free, free._replace(title="forced", free=False)])
     labels = [text.get_text() for text in figure.drawing.axes[0].texts]
     assert labels.count("chien ✗") == 2 and "chien (not correct)" in figure.alt
     with pytest.raises(ValueError, match="one or two"):
-        plot.runs([])
+        drawings.runs([])
     with pytest.raises(ValueError, match="a gloss and a truth"):
-        plot.runs([free._replace(glosses=[])])
+        drawings.runs([free._replace(glosses=[])])

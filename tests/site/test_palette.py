@@ -5,7 +5,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from tinylib.lab.plot.style import PALETTE, PAPER, luminance
+from tinylib.lab.figures.style import PALETTE, PAPER, luminance
 
 # What colours become for those who lack a kind of cones: Machado et al. 2009, severity 1, linear
 # RGB.

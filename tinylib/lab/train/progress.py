@@ -14,7 +14,7 @@ from tinylib.lab.train.run import Fit, mean
 if TYPE_CHECKING:  # neither is needed, nor loaded, outside a notebook
     from IPython.display import DisplayHandle
 
-    from tinylib.lab.plot.style import Figure
+    from tinylib.lab.figures.sheet import Figure
 
 
 def _report(steps: int, validated: bool) -> "_Terminal | _Notebook":
@@ -126,7 +126,7 @@ class _Notebook:
 
 def _curve(run: Fit, alt: str) -> "Figure":
     """The mean loss between validations, and their values; without any, over fiftieths."""
-    from tinylib.lab.plot.curves import lines
+    from tinylib.lab.figures.curves import lines
 
     n = len(run.losses)
     parts = min(n, 50)
