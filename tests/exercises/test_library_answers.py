@@ -1,4 +1,7 @@
-"""The solutions of the exercises agree with what the library computes."""
+"""The solutions of the exercises agree with what the library computes.
+
+The arguments of each function are the inputs of the exercise's check, under their names there.
+"""
 
 import itertools
 import re
@@ -9,74 +12,44 @@ from typing import Any
 import numpy as np
 import torch
 from chapter_exercises import Posed, each_exercise
-from torch import nn
+from torch import Tensor, nn
 from torch.autograd.functional import jacobian
 from torch.nn.functional import cross_entropy, pad
 from torch.nn.utils.rnn import pad_sequence
 
-from tinylib import bleu, synthesizer
+from tinylib import attention_scoring as scoring
+from tinylib import bleu, generation, inside_gpt, synthesizer
+from tinylib import multi_head_attention as heads
+from tinylib import positional_encoding as positional
+from tinylib import tokens as pieces_of_text
 from tinylib.attention_cost import parameters
-from tinylib.attention_scoring import (
-    additive_score,
-    attend,
-    dot_score,
-    kernel_weights,
-    length_mask,
-    masked_softmax,
-    scaled_dot_score,
-)
+from tinylib.attention_scoring import attend, dot_score, length_mask, masked_softmax
 from tinylib.decoding import Hypotheses, beam, extend, greedy
 from tinylib.encoder_decoder import RecurrentEncoder, embed, recurrent_step
 from tinylib.exercises import same
 from tinylib.feed_forward import gelu_tanh
-from tinylib.generation import apply_temperature, generate, sample, top_k, top_p
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.hooks import HookPoint
-from tinylib.inside_gpt import (
-    Site,
-    Stream,
-    ablate,
-    contributions,
-    logit_lens,
-    patch_from,
-    stream_site,
-    way,
-)
 from tinylib.kv_cache import ReservedCache, reserve_caches
 from tinylib.lab.data.lookup import Lookups, role_scores
-from tinylib.multi_head_attention import (
-    MultiHeadAttention,
-    apply_head_mask,
-    merge_heads,
-    multi_head_attention,
-    split_heads,
-)
 from tinylib.normalization import layer_norm, rms_norm
-from tinylib.positional_encoding import (
-    LearnedPositions,
-    alibi_bias,
-    rotary,
-    shift_matrix,
-    sinusoidal,
-)
 from tinylib.self_attention import causal_mask
 from tinylib.seq2seq import gru_step, masked_loss
 from tinylib.seq2seq_attention import Annotations, AttentionDecoder
-from tinylib.tokens import (
-    BytePairs,
-    bits_per_byte,
-    count_pairs,
-    from_bytes,
-    merge,
-    to_bytes,
-)
 from tinylib.transformer import Embedding
 from tinylib.transformer_block import AddNorm, DecoderBlock, TransformerConfig
 
+NOBODY = -1  # the id of no token, for a search that nothing is to end
 
-def last_state(
-    x: torch.Tensor, lengths: torch.Tensor, w_x: torch.Tensor, w_h: torch.Tensor, b: torch.Tensor
-) -> torch.Tensor:
+
+def states(x, w_x, w_h, b):
+    h, every = torch.zeros_like(b), []
+    for word in x:
+        every.append(h := recurrent_step(word, h, w_x, w_h, b))
+    return torch.stack(every)
+
+
+def last_state(x, lengths, w_x, w_h, b):
     """The library's encoder, with a vocabulary in which every place has a word of its own."""
     B, S, D = x.shape
     encoder = RecurrentEncoder(V=B * S, D=D)
@@ -85,8 +58,8 @@ def last_state(
     return encoder(torch.arange(B * S).view(B, S), lengths)
 
 
-def read_out(step: Any, state: torch.Tensor, bos: int, eos: int, max_len: int) -> torch.Tensor:
-    def step_of_one(state: torch.Tensor, token: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def read_out(step, state, bos, eos, max_len):
+    def step_of_one(state, token):
         logits, state = step(state[0], int(token))
         return logits[None], state[None]
 
@@ -94,22 +67,20 @@ def read_out(step: Any, state: torch.Tensor, bos: int, eos: int, max_len: int) -
     return pad(tokens, (0, max_len - len(tokens)), value=eos)
 
 
-def share_after_a_mistake(predicted: torch.Tensor, wanted: torch.Tensor) -> float:
+def share_after_a_mistake(predicted, wanted):
     """Of each sentence, what is left of the comparisons once one of them has failed."""
-    pairs = [
-        zip(*row, strict=True) for row in zip(predicted.tolist(), wanted.tolist(), strict=True)
-    ]
-    agree = [[one == other for one, other in row if other != 0] for row in pairs]
+    rows = zip(predicted.tolist(), wanted.tolist(), strict=True)
+    agree = [[a == b for a, b in zip(*row, strict=True) if b != 0] for row in rows]
     tails = [row[row.index(False) + 1 :] for row in agree if False in row]
     return float(np.mean([*itertools.chain(*tails)]))
 
 
-def shares_of_state(z: torch.Tensor) -> torch.Tensor:
+def shares_of_state(z):
     """How much the library's last state moves with the first state, and with each proposal."""
     D = z.shape[1]
     nothing, w = torch.zeros(D), torch.zeros(3 * D, D)
 
-    def last_state(first_and_proposals: torch.Tensor) -> torch.Tensor:
+    def last_state(first_and_proposals):
         h, *proposals = first_and_proposals  # near 0, where tanh has a slope of 1
         for gate, n in zip(z, proposals, strict=True):
             biases = torch.cat([nothing, gate.logit(), n])
@@ -119,23 +90,21 @@ def shares_of_state(z: torch.Tensor) -> torch.Tensor:
     return jacobian(last_state, torch.zeros(len(z) + 1, D)).sum(0)
 
 
-def likeliest(first: torch.Tensor, then: torch.Tensor) -> torch.Tensor:
-    def step(place: torch.Tensor, token: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        logits = torch.where(place[:, None] == 0, first.log(), then.log()[token])
-        return logits, place + 1
+def likeliest(first, then):
+    def step(place, token):
+        return torch.where(place[:, None] == 0, first.log(), then.log()[token]), place + 1
 
-    nobody, V = -1, len(first)
-    return beam(step, torch.zeros(1), 0, nobody, max_len=2, width=V * V).tokens[0, 0]
+    return beam(step, torch.zeros(1), 0, NOBODY, max_len=2, width=len(first) ** 2).tokens[0, 0]
 
 
-def beam_step(log_probs: torch.Tensor, next_log_probs: torch.Tensor) -> torch.Tensor:
+def beam_step(log_probs, next_log_probs):
     W = len(log_probs)
     now = Hypotheses(log_probs[None], torch.ones(1, W).long(), torch.zeros(1, W).bool())
-    kept = extend(now, next_log_probs[None], eos=-1)
+    kept = extend(now, next_log_probs[None], eos=NOBODY)
     return torch.stack([kept.parent[0], kept.token[0]], dim=1)
 
 
-def fair_alpha(log_p: torch.Tensor, words: torch.Tensor) -> float:
+def fair_alpha(log_p, words):
     """By bisection: with which length penalty does a beam of two put the longer one first?"""
     rivals = Hypotheses(log_p.double()[None], words[None], torch.ones(1, 2).bool())
     low, high = 0.0, 10.0
@@ -146,45 +115,36 @@ def fair_alpha(log_p: torch.Tensor, words: torch.Tensor) -> float:
     return high
 
 
-def clipped_precision(pred: list[str], label: list[str], n: int) -> torch.Tensor:
+def clipped_precision(pred, label, n):
     number = {word: i for i, word in enumerate(dict.fromkeys([*pred, *label]))}
     ours, theirs = (torch.tensor([number[word] for word in words]) for words in (pred, label))
     return bleu.precision(bleu.count(ours, theirs, n))[-1]
 
 
-def both_bleus(p: torch.Tensor, len_pred: int, len_label: int) -> list[torch.Tensor]:
+def both_bleus(p, len_pred, len_label):
     counts = bleu.Counts(p, torch.ones_like(p), torch.tensor(len_pred), torch.tensor(len_label))
     return [bleu.bleu(counts), bleu.bleu_d2l(counts)]
 
 
-def temperature(scores: torch.Tensor, p: float) -> torch.Tensor:
+def temperature(scores, p):
     """The first of many temperatures, from cold to hot, with which no weight is above p."""
     T = torch.logspace(-3, 3, 400_001, dtype=torch.float64)
-    largest = masked_softmax(scores / T[:, None]).amax(dim=-1)
-    return T[largest <= p][0]
+    return T[masked_softmax(scores / T[:, None]).amax(dim=-1) <= p][0]
 
 
-def softmax_backward(alpha: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+def softmax_backward(alpha, g):
     scores = alpha.log().requires_grad_()
     return torch.autograd.grad(masked_softmax(scores, alpha > 0), scores, g)[0]
 
 
-def decoder_input(
-    x: torch.Tensor,
-    s: torch.Tensor,
-    h: torch.Tensor,
-    lengths: torch.Tensor,
-    w_q: torch.Tensor,
-    w_k: torch.Tensor,
-) -> torch.Tensor:
+def decoder_input(x, s, h, lengths, w_q, w_k):
     decoder = AttentionDecoder(V=1, D=x.shape[1])
     decoder.load_state_dict({"w_q.weight": w_q.T, "w_k.weight": w_k.T}, strict=False)
-    mask = length_mask(lengths, h.shape[1])
-    state = decoder.init_state(Annotations(h, s[:, None], mask))
+    state = decoder.init_state(Annotations(h, s[:, None], length_mask(lengths, h.shape[1])))
     return torch.cat([x, decoder.context(state)[:, 0]], dim=-1)
 
 
-def alignment_accuracy(weights: torch.Tensor, gold: list[tuple[int, ...]]) -> torch.Tensor:
+def alignment_accuracy(weights, gold):
     allowed = torch.zeros_like(weights)
     for row, places in zip(allowed, gold, strict=False):
         row[list(places)] = 1
@@ -192,18 +152,15 @@ def alignment_accuracy(weights: torch.Tensor, gold: list[tuple[int, ...]]) -> to
     return allowed[has_gold].gather(1, weights[has_gold].argmax(-1, keepdim=True)).mean()
 
 
-def agreement(weights: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
+def agreement(weights, gold):
     """What attention finds if each target word has values of its own: 1 at its gold, else 0."""
     aligned = gold.any(dim=-1)
     scores, values = weights[aligned].log()[:, None], gold[aligned][..., None].float()
     keys = torch.eye(gold.shape[1]).expand(len(scores), -1, -1)
-    found = attend(scores, keys, values, score=dot_score)
-    return found.output.mean()
+    return attend(scores, keys, values, score=dot_score).output.mean()
 
 
-def both_directions(
-    forward: torch.Tensor, backward: torch.Tensor, lengths: torch.Tensor
-) -> torch.Tensor:
+def both_directions(forward, backward, lengths):
     """Each sentence by itself, and filled up by torch to the length of all."""
     rows = [
         torch.cat([ahead[:n], back[torch.arange(int(n) - 1, -1, -1)]], dim=-1)
@@ -213,118 +170,90 @@ def both_directions(
     return pad_sequence([longest, *rows], batch_first=True)[1:]
 
 
-def characters_so_far(pieces: list[bytes], ids: list[int]) -> list[int]:
+def characters_so_far(pieces, ids):
     """Of the library's text, without the marks of what is broken off."""
     tokens = tokens_of_bytes(pieces)
-    texts = [from_bytes(b"".join(tokens[i] for i in ids[:n])) for n in range(1, len(ids) + 1)]
-    return [len(text.rstrip("\ufffd")) for text in texts]
+    texts = (b"".join(tokens[i] for i in ids[:n]) for n in range(1, len(ids) + 1))
+    return [len(pieces_of_text.from_bytes(text).rstrip("\ufffd")) for text in texts]
 
 
-def tokens_of_bytes(pieces: list[bytes]) -> list[bytes]:
+def tokens_of_bytes(pieces):
     """The same pieces as the library makes them, by merging bytes."""
     tokens = []
     for piece in pieces:
         merges = [(piece[0], piece[1])] if len(piece) > 1 else []
         merges += [(255 + n, byte) for n, byte in enumerate(piece[2:], 1)]
-        tokens.append(BytePairs(merges).tokens[-1 if merges else piece[0]])
+        learned = pieces_of_text.BytePairs(merges).tokens
+        tokens.append(learned[-1 if merges else piece[0]])
     return tokens
 
 
-def pair_to_merge(words: list[tuple[int, ...]], often: list[int]) -> list[int]:
+def pair_to_merge(words, often):
     counts: Counter[tuple[int, int]] = Counter()
     for ids, n in zip(words, often, strict=True):
-        counts += count_pairs({ids: n})
-    ranked = sorted(counts, key=lambda pair: (-counts[pair], pair))
-    return [*ranked[0], counts[ranked[0]]]
+        counts += pieces_of_text.count_pairs({ids: n})
+    first = min(counts, key=lambda pair: (-counts[pair], pair))
+    return [*first, counts[first]]
 
 
-def merged_by_rank(ids: list[int], rank: dict[tuple[int, int], int]) -> list[int]:
+def merged_by_rank(ids, rank):
     """Every merge over the whole word, in the order in which they were learned."""
     for pair in sorted(rank, key=rank.__getitem__):
-        ids = merge(ids, pair, rank[pair])
+        ids = pieces_of_text.merge(ids, pair, rank[pair])
     return ids
 
 
-def bits_of_each(losses: torch.Tensor, tokens: torch.Tensor, text: str) -> list[float]:
-    size = len(to_bytes(text))
+def bits_of_each(losses, tokens, text):
+    size = len(pieces_of_text.to_bytes(text))
     rows = zip(losses.tolist(), tokens.tolist(), strict=True)
-    return [bits_per_byte(loss, n, size) for loss, n in rows]
+    return [pieces_of_text.bits_per_byte(loss, n, size) for loss, n in rows]
 
 
-READS_THE_WORDS = {
-    "attention to the words",
-    "the mean of the words, beside its negative",
-    "how far the mean's numbers are above its first",
-    "the right half of the words' mean",
-}
-
-
-def columns(D: int) -> torch.Tensor:
+def columns(D):
     """Where each column of the interleaved table stands in the concatenated one."""
-    tables = (sinusoidal(50, D, interleaved=interleaved).T for interleaved in (True, False))
-    wanted, there = tables
+    wanted, there = (positional.sinusoidal(50, D, interleaved=on).T for on in (True, False))
     return (wanted[:, None] == there).all(-1).double().argmax(1)
 
 
-def learned(x: torch.Tensor, w_pos: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
-    positions = LearnedPositions(*w_pos.shape)
+def learned(x, w_pos, starts):
+    positions = positional.LearnedPositions(*w_pos.shape)
     positions.load_state_dict({"w_pos": w_pos})
     return torch.stack([positions(own, int(s)) for own, s in zip(x, starts, strict=True)])
 
 
-def rotary_step(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    return attend(rotary(q[None], len(k) - 1), rotary(k), v).output[0]
-
-
-def alibi(H: int, T: int, offset: int) -> torch.Tensor:
+def alibi(H, T, offset):
     future = ~causal_mask(offset + T)[offset:]
-    return alibi_bias(H, T, offset + T, offset).masked_fill(future, -torch.inf)
+    return positional.alibi_bias(H, T, offset + T, offset).masked_fill(future, -torch.inf)
 
 
-def cross_attention(
-    x: torch.Tensor,
-    y: torch.Tensor,
-    w_q: torch.Tensor,
-    w_k: torch.Tensor,
-    w_v: torch.Tensor,
-    w_o: torch.Tensor,
-    H: int,
-) -> torch.Tensor:
-    return multi_head_attention(x @ w_q, y @ w_k, y @ w_v, H).output @ w_o
-
-
-def masked_heads(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def masked_heads(scores, mask):
     of_heads = scores.unflatten(0, (len(mask), -1))
     return masked_softmax(of_heads, mask[:, None, None]).flatten(0, 1)
 
 
-def shares(z: torch.Tensor, w_o: torch.Tensor) -> torch.Tensor:
+def shares(z, w_o):
     """What is left of the output if a head mask leaves one head on."""
     each = torch.eye(len(z), dtype=torch.bool)
-    return torch.stack([merge_heads(apply_head_mask(z, head_mask)) @ w_o for head_mask in each])
+    return torch.stack([heads.merge_heads(heads.apply_head_mask(z, on)) @ w_o for on in each])
 
 
-def ablation(accuracy: Callable[[torch.Tensor], float], H: int) -> torch.Tensor:
+def ablation(accuracy, H):
     without = ~torch.eye(H, dtype=torch.bool)
     return accuracy(torch.ones(H).bool()) - torch.tensor([accuracy(on) for on in without])
 
 
-def role_score(weights: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+def role_score(weights, places):
     nothing = torch.zeros_like(places)
     return role_scores(weights, Lookups(nothing, nothing, places[..., None]))[:, 0]
 
 
-def synthesizer_weights(
-    x: torch.Tensor, a: torch.Tensor, b_1: torch.Tensor, b: torch.Tensor, b_2: torch.Tensor
-) -> torch.Tensor:
+def synthesizer_weights(x, a, b_1, b, b_2):
     T = len(x)
     scores = synthesizer.dense_score(x, a, b_1[None], b[:, :T], b_2[None, :T])
     return masked_softmax(scores, causal_mask(T))
 
 
-def embedded(
-    tokens: torch.Tensor, w_e: torch.Tensor, codes: torch.Tensor, offset: int
-) -> torch.Tensor:
+def embedded(tokens, w_e, codes, offset):
     embedding = Embedding(len(w_e), TransformerConfig(D=w_e.shape[1], dropout=0.0))
     embedding.load_state_dict({"weight": w_e})
     return embedding(tokens, offset)
@@ -333,76 +262,51 @@ def embedded(
 class Given(nn.Module):
     """A function as a layer."""
 
-    def __init__(self, f: Callable[[torch.Tensor], torch.Tensor]):
+    def __init__(self, f: Callable[[Tensor], Tensor]):
         super().__init__()
         self.f = f
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         return self.f(x)
 
 
-def add_norm(
-    x: torch.Tensor,
-    f: Callable[[torch.Tensor], torch.Tensor],
-    norm: Callable[[torch.Tensor], torch.Tensor],
-) -> list[torch.Tensor]:
+def add_norm(x, f, norm):
     both = []
     for order in ("post", "pre"):
-        around = AddNorm(TransformerConfig(D=x.shape[1], dropout=0.0, norm=order))
-        around.norm = Given(norm)  # type: ignore[assignment]
+        around: Any = AddNorm(TransformerConfig(D=x.shape[1], dropout=0.0, norm=order))
+        around.norm = Given(norm)
         both.append(around(x, f))
     return both
 
 
-def decoder_block(
-    x: torch.Tensor,
-    memory: torch.Tensor,
-    look: Any,
-    feed_forward: Callable[[torch.Tensor], torch.Tensor],
-    norm: Any,
-) -> torch.Tensor:
+def decoder_block(x, memory, look, feed_forward, norm):
     """The library's, with matrices that leave all as it is."""
     D = x.shape[1]
-    block = DecoderBlock(TransformerConfig(D=D, H=1, F=1, dropout=0.0))
+    block: Any = DecoderBlock(TransformerConfig(D=D, H=1, F=1, dropout=0.0))
     for attention in (block.attention, block.cross):
         for layer in (attention.w_q, attention.w_k, attention.w_v, attention.w_o):
             layer.load_state_dict({"weight": torch.eye(D), "bias": torch.zeros(D)})
-    block.feed_forward = Given(feed_forward)  # type: ignore[assignment]
+    block.feed_forward = Given(feed_forward)
     return block(x, block.source(memory))[0]
 
 
-def cached_step(
-    x: torch.Tensor,
-    codes: torch.Tensor,
-    keys: torch.Tensor,
-    values: torch.Tensor,
-    w_q: torch.Tensor,
-    w_k: torch.Tensor,
-    w_v: torch.Tensor,
-) -> torch.Tensor:
+def cached_step(x, codes, keys, values, w_q, w_k, w_v):
     (D, k), S = w_q.shape, len(keys)
-    layer = MultiHeadAttention(D, H=1, d_k=k, causal=True)
-    layer.w_o = Given(lambda z: z)  # type: ignore[assignment]
-    named = {"w_q": w_q, "w_k": w_k, "w_v": w_v}
-    layer.load_state_dict({f"{name}.weight": w.T for name, w in named.items()})
-    own = layer.project((x + sinusoidal(1, D, offset=S)[0])[None])
+    layer: Any = heads.MultiHeadAttention(D, H=1, d_k=k, causal=True)
+    layer.w_o = Given(lambda z: z)
+    layer.load_state_dict({"w_q.weight": w_q.T, "w_k.weight": w_k.T, "w_v.weight": w_v.T})
+    own = layer.project((x + positional.sinusoidal(1, D, offset=S)[0])[None])
     kept = (torch.cat([before, new]) for before, new in zip((keys, values), own[1:], strict=True))
     return torch.cat([layer.attend(own[0], *kept), *own[1:]])
 
 
-def smoothed_loss(logits: torch.Tensor, target: torch.Tensor, eps: float) -> torch.Tensor:
-    return cross_entropy(logits.mT, target, ignore_index=0, label_smoothing=eps)
-
-
-def learning_rate(step: int, D: int, warmup: int) -> float:
+def learning_rate(step, D, warmup):
     """In the two parts that meet at the end of the warm-up."""
     top = 1 / (D * warmup) ** 0.5
     return top * step / warmup if step < warmup else top * (warmup / step) ** 0.5
 
 
-def best_head(
-    valid: torch.Tensor, gold_valid: torch.Tensor, test: torch.Tensor, gold_test: torch.Tensor
-) -> list[float]:
+def best_head(valid, gold_valid, test, gold_test):
     """The one head that is best on the valid words; the test would fail if there were two."""
     shares = [
         role_score(weights.flatten(0, 1)[None], gold[None]).view(weights.shape[:2])
@@ -412,22 +316,20 @@ def best_head(
     return [layer, head, float(shares[1][layer, head])]
 
 
-def windows(text: torch.Tensor, T: int) -> torch.Tensor:
+def windows(text, T):
     """From pieces of T + 1 tokens, neighbours with one in common."""
     pieces = text.unfold(0, T + 1, T)
     return torch.stack([pieces[:, :-1], pieces[:, 1:]])
 
 
-def loss_of_given(logits: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+def loss_of_given(logits, tokens):
     """The library's, of a model that gives these logits."""
-    model = GPT(GPTConfig(V=logits.shape[-1], max_len=9, D=2, H=1, layers=1))
-    model.forward = lambda read: logits[:, : read.shape[1]]  # type: ignore[method-assign, assignment]
+    model: Any = GPT(GPTConfig(V=logits.shape[-1], max_len=9, D=2, H=1, layers=1))
+    model.forward = lambda read: logits[:, : read.shape[1]]
     return next_token_loss(model, tokens, pad=0)
 
 
-def perplexity(
-    losses: torch.Tensor, tokens: torch.Tensor, characters: torch.Tensor
-) -> list[torch.Tensor]:
+def perplexity(losses, tokens, characters):
     """From the probability that a text has as a whole, in logarithms."""
     each = losses.repeat_interleave(tokens)
     return [each.mean().exp(), each.double().exp().log2().sum() / characters.sum()]
@@ -439,19 +341,19 @@ def gpt_parameters(V: int, max_len: int, D: int, layers: int, tied: bool) -> int
     return sum(w.numel() for w in model.parameters())
 
 
-def split_in_three(weight: torch.Tensor) -> torch.Tensor:
+def split_in_three(weight):
     """Column j of a linear layer's matrix is what comes out for the j-th unit vector."""
     D = len(weight)
     return torch.einsum("jd,dio->ioj", torch.eye(D), weight.unflatten(1, (3, D)))
 
 
-def bigram_loss(text: torch.Tensor, test: torch.Tensor, V: int) -> torch.Tensor:
+def bigram_loss(text, test, V):
     """That of a linear layer on one-hot tokens, with the logarithms of the counts as weights."""
     one_hot = torch.eye(V)[text]
     return cross_entropy((one_hot[:-1].T @ one_hot[1:] + 1).log()[test[:-1]], test[1:])
 
 
-def least_loss(p: torch.Tensor) -> torch.Tensor:
+def least_loss(p):
     """The entropies of the rows, weighted by the one distribution that p leaves as it is."""
     equations = torch.cat([p.double().T - torch.eye(len(p)), torch.ones(1, len(p))])
     wanted = pad(torch.ones(1), (len(p), 0)).double()
@@ -461,59 +363,54 @@ def least_loss(p: torch.Tensor) -> torch.Tensor:
     return share @ torch.stack(entropies).double()
 
 
-def summed_by_blocks(
-    parts: torch.Tensor, w: torch.Tensor, table: torch.Tensor
-) -> tuple[GPT, Stream]:
+def summed_by_blocks(parts, w, table):
     """A GPT that ends in this norm and table, and a stream to which each block adds one part."""
     V, D = table.shape
     model = GPT(GPTConfig(V, 9, D, H=1, layers=len(parts) - 1, norm="rms", bias=False))
     model.norm.eps, first, added = 0.0, parts[:1, None], parts[1:, None, None]
     model.load_state_dict({"norm.weight": w, "output.weight": table}, strict=False)
-    return model, Stream(first, torch.zeros_like(added)[:, None], torch.zeros(len(added), D), added)
+    no_heads, no_biases = torch.zeros_like(added)[:, None], torch.zeros(len(added), D)
+    return model, inside_gpt.Stream(first, no_heads, no_biases, added)
 
 
-def shares_of_parts(parts: torch.Tensor, w: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+def shares_of_parts(parts, w, table):
     """The library's, of blocks whose one head adds nothing, with no bias."""
-    of_all = contributions(*summed_by_blocks(parts, w, table))[:, 0, 0]
+    of_all = inside_gpt.contributions(*summed_by_blocks(parts, w, table))[:, 0, 0]
     return torch.stack([of_all[0], *of_all[2:-1:2]])
 
 
-def blocks_until_the_word(stream: torch.Tensor, w: torch.Tensor, table: torch.Tensor) -> int:
+def blocks_until_the_word(stream, w, table):
     parts = stream.diff(dim=0, prepend=torch.zeros_like(stream[:1]))
-    words = logit_lens(*summed_by_blocks(parts, w, table))[:, 0, 0].argmax(-1).tolist()
+    lens = inside_gpt.logit_lens(*summed_by_blocks(parts, w, table))
+    words = lens[:, 0, 0].argmax(-1).tolist()
     return len(words) - len([*itertools.takewhile(lambda word: word == words[-1], words[::-1])])
 
 
 class Rest(GPT):
     """What comes after a stream, as a GPT: text 0 0 … has the first stream, 1 1 … the second."""
 
-    def __init__(
-        self, rest: Callable[[torch.Tensor], torch.Tensor], *streams: torch.Tensor
-    ) -> None:
+    def __init__(self, rest: Callable[[Tensor], Tensor], *streams: Tensor):
         nn.Module.__init__(self)
         self.rest, self.streams, self.dropout = rest, streams, HookPoint()  # type: ignore[assignment]
 
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+    def forward(self, tokens: Tensor) -> Tensor:
         return self.rest(self.dropout(self.streams[int(tokens[0, 0])][None])[0])[None]
 
 
-def patched_one_by_one(
-    own: torch.Tensor, corrupted: torch.Tensor, rest: Callable[[torch.Tensor], torch.Tensor]
-) -> torch.Tensor:
+def patched_one_by_one(own, corrupted, rest):
     model, tokens = Rest(rest, own, corrupted), torch.zeros(1, len(own)).long()
-    sites = [stream_site(0, t) for t in range(len(own))]
-    return torch.stack([patch_from(model, tokens, tokens + 1, site)[0, -1] for site in sites])
+    sites = [inside_gpt.stream_site(0, t) for t in range(len(own))]
+    patched = (inside_gpt.patch_from(model, tokens, tokens + 1, site) for site in sites)
+    return torch.stack([logits[0, -1] for logits in patched])
 
 
-def ablated_with_the_mean(
-    z: torch.Tensor, reference: torch.Tensor, H: int, h: int, t: int
-) -> torch.Tensor:
+def ablated_with_the_mean(z, reference, H, h, t):
     d, tokens = z.shape[1] // H, torch.zeros(1, len(z)).long()
-    site = Site("dropout", slice(h * d, h * d + d), (t,))
-    return ablate(Rest(lambda x: x, z), tokens, site, reference.mean(0))[0]
+    site = inside_gpt.Site("dropout", slice(h * d, h * d + d), (t,))
+    return inside_gpt.ablate(Rest(lambda x: x, z), tokens, site, reference.mean(0))[0]
 
 
-def ahead(ways: torch.Tensor, block: int, head: int) -> torch.Tensor:
+def ahead(ways, block, head):
     """Of the two best heads, the one that is not named is the rival."""
     mean = ways.mean(0)
     first, second = mean.flatten().sort(descending=True).values[:2]
@@ -521,35 +418,34 @@ def ahead(ways: torch.Tensor, block: int, head: int) -> torch.Tensor:
     return named - (second if named == first else first)
 
 
-def loop(text: list[int], times: int) -> int:
+def loop(text, times):
     """By a regular expression, read from behind: it tries the shortest first."""
     letters = "".join(chr(ord("a") + token) for token in reversed(text))
     found = re.match(rf"(.+?)\1{{{times - 1}}}", letters)
     return len(found[1]) if found else 0
 
 
-def unrepeated(text: list[int], n: int, V: int) -> torch.Tensor:
+def unrepeated(text, n, V):
     """By trying every token: may the text go on with it?"""
 
-    def grams(tokens: list[int]) -> list[tuple[int, ...]]:
+    def grams(tokens):
         return [tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
 
-    may = [not set(grams([*text, token])[-1:]) & set(grams(text)) for token in range(V)]
-    return torch.tensor(may)
+    return torch.tensor([not {*grams([*text, token])[-1:]} & {*grams(text)} for token in range(V)])
 
 
-def least_surprises(p: torch.Tensor, T: int) -> torch.Tensor:
+def least_surprises(p, T):
     """By a beam so wide that it keeps every text."""
 
-    def step(state: torch.Tensor, token: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def step(state, token):
         return p.log()[token], state
 
-    start, nobody = torch.zeros(1), -1
-    best = beam(step, start, 0, nobody, T, width=len(p) ** T).log_probs[0, 0]
-    return -torch.stack([greedy(step, start, 0, nobody, T).log_probs[0], best])
+    start = torch.zeros(1)
+    best = beam(step, start, 0, NOBODY, T, width=len(p) ** T).log_probs[0, 0]
+    return -torch.stack([greedy(step, start, 0, NOBODY, T).log_probs[0], best])
 
 
-def rows_that_stay(old: list[int], new: list[int]) -> int:
+def rows_that_stay(old, new):
     """Which rows are the same in every block of a GPT that reads both texts from the beginning?"""
     model = GPT(GPTConfig(V=10, max_len=8, D=8, H=2, layers=2, dropout=0.0)).eval()
     first, then = (
@@ -561,9 +457,7 @@ def rows_that_stay(old: list[int], new: list[int]) -> int:
     return min(int(same_row.sum()), len(new) - 1)
 
 
-def one_by_one(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, keys: torch.Tensor, values: torch.Tensor
-) -> torch.Tensor:
+def one_by_one(q, k, v, keys, values):
     """New tokens one at a time, none of which needs a mask."""
     cache = ReservedCache(1, len(keys) + len(k), like=k)
     cache.append(keys[None], values[None])
@@ -574,44 +468,43 @@ def one_by_one(
     return torch.cat(rows)
 
 
-def left_padded(rows: list[list[int]], pad: int) -> list[torch.Tensor]:
+def left_padded(rows, pad):
     """Positions are what a table whose row i holds i gives the batch."""
     texts = [torch.tensor(row) for row in rows]
     tokens = pad_sequence(texts, batch_first=True, padding_value=pad, padding_side="left")
     B, T = tokens.shape
     pads = T - torch.tensor([len(row) for row in rows])
-    table = LearnedPositions(T, 1)
+    table = positional.LearnedPositions(T, 1)
     table.load_state_dict({"w_pos": torch.arange(T).float()[:, None]})
     positions = table(torch.zeros(B, T, 1), pads=pads)[..., 0]
     return [tokens, positions, length_mask(T - pads, T).flip(1)]
 
 
-def cache_bytes(layers: int, D: int, H: int, H_kv: int, B: int, T: int, bits: int) -> int:
+def cache_bytes(layers, D, H, H_kv, B, T, bits):
     """Those of a cache that is as wide as the heads with keys and values of their own."""
     dtype = {16: torch.bfloat16, 32: torch.float32, 64: torch.float64}[bits]
     with torch.device("meta"):
-        V = 1
-        model = GPT(GPTConfig(V, T, D // H * H_kv, H_kv, layers)).to(dtype)
+        model = GPT(GPTConfig(1, T, D // H * H_kv, H_kv, layers)).to(dtype)
         caches = reserve_caches(model, B, T)
     return sum(cache.keys.nbytes + cache.values.nbytes for cache in caches)
 
 
-def counted_flops(P: int, N: int, own: int, pair: int) -> list[int]:
+def counted_flops(P, N, own, pair):
     """What ``generate`` lets the model read, counted while it writes."""
-    model = GPT(GPTConfig(V=3, max_len=P + N, D=2, H=1, layers=1))
+    model: Any = GPT(GPTConfig(V=3, max_len=P + N, D=2, H=1, layers=1))
     read = model.read
     costs: list[int] = []
 
-    def counting(tokens: torch.Tensor, caches: Any = None, *more: Any, **named: Any) -> Any:
+    def counting(tokens, caches=None, *more, **named):
         before = 0 if caches is None else caches[0].length
         looked_at = range(before + 1, before + tokens.shape[1] + 1)
         costs[-1] += sum(own + pair * number for number in looked_at)
         return read(tokens, caches, *more, **named)
 
-    model.read = counting  # type: ignore[method-assign]
+    model.read = counting
     text = torch.zeros(1, P + N).long()
     costs.append(0)
-    generate(model, text[:, :P], N)
+    generation.generate(model, text[:, :P], N)
     costs.append(0)
     for n in range(N):
         model.read(text[:, : P + n])
@@ -623,6 +516,12 @@ SURVIVES_A_KILL = {
     "texts in order of the epoch, whose number is the seed",
     "texts in the same order in every epoch",
     "all batches drawn at the start, from a seed",
+}
+READS_THE_WORDS = {
+    "attention to the words",
+    "the mean of the words, beside its negative",
+    "how far the mean's numbers are above its first",
+    "the right half of the words' mean",
 }
 NOT_LEAKING = {
     "causal attention",
@@ -655,15 +554,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
     "encoder_decoder": {
         "lookup": embed,
         "pad": lambda rows, pad: pad_sequence([*map(torch.tensor, rows)], True, pad),
-        "states": lambda x, w_x, w_h, b: torch.stack(
-            [
-                *itertools.accumulate(
-                    x,
-                    lambda h, word: recurrent_step(word, h, w_x, w_h, b),
-                    initial=torch.zeros_like(b),
-                )
-            ][1:]
-        ),
+        "states": states,
         "last_state": last_state,
         "capacity": lambda V, D, bits: sum(2 ** (D * bits) >= V**S for S in range(1, 1000)),
         "read_out": read_out,
@@ -685,11 +576,11 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "bleu": both_bleus,
     },
     "attention_scoring": {
-        "kernel_weights": lambda x, points, w: kernel_weights(
+        "kernel_weights": lambda x, points, w: scoring.kernel_weights(
             torch.tensor([x]), points, bandwidth=w
         )[0],
-        "additive_score": lambda s, h, w_q, w_k, w_v: additive_score(s @ w_q, h @ w_k, w_v),
-        "unit_variance": lambda q, k, s_q, s_k: scaled_dot_score(q / s_q, k / s_k),
+        "additive_score": lambda s, h, w_q, w_k, w_v: scoring.additive_score(s @ w_q, h @ w_k, w_v),
+        "unit_variance": lambda q, k, s_q, s_k: scoring.scaled_dot_score(q / s_q, k / s_k),
         "masked_softmax": lambda scores, lengths: masked_softmax(
             scores, length_mask(lengths, scores.shape[-1])[:, None]
         ),
@@ -704,28 +595,30 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "every_word": lambda f, h, lengths: f.__doc__ in READS_THE_WORDS,
     },
     "positional_encoding": {
-        "sinusoidal": sinusoidal,
+        "sinusoidal": positional.sinusoidal,
         "columns": columns,
         "learned": learned,
-        "shift": lambda p, delta: p @ shift_matrix(delta, p.shape[1]).T,
+        "shift": lambda p, delta: p @ positional.shift_matrix(delta, p.shape[1]).T,
         "alibi": alibi,
-        "rotary_step": rotary_step,
+        "rotary_step": lambda q, k, v: attend(
+            positional.rotary(q[None], len(k) - 1), positional.rotary(k), v
+        ).output[0],
         "distance_only": lambda f, q, k, delta: f.__doc__ in DISTANCE_ALONE,
         "step_by_step": lambda f, x: f.__doc__ in STEP_BY_STEP,
     },
     "multi_head_attention": {
-        "split": lambda x, H: split_heads(x.float(), H),
-        "merge": lambda z, H: merge_heads(z.float().unflatten(0, (-1, H))),
+        "split": lambda x, H: heads.split_heads(x.float(), H),
+        "merge": lambda z, H: heads.merge_heads(z.float().unflatten(0, (-1, H))),
         "parameters": parameters,
         "masked_heads": masked_heads,
-        "cross_attention": cross_attention,
+        "cross_attention": lambda x, y, w_q, w_k, w_v, w_o, H: (
+            heads.multi_head_attention(x @ w_q, y @ w_k, y @ w_v, H).output @ w_o
+        ),
         "shares": shares,
         "ablation": ablation,
         "role_score": role_score,
     },
-    "synthesizer": {
-        "synthesizer": synthesizer_weights,
-    },
+    "synthesizer": {"synthesizer": synthesizer_weights},
     "transformer_block": {
         "layer_norm": layer_norm,
         "add_norm": add_norm,
@@ -736,7 +629,9 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
     "transformer": {
         "embedding": embedded,
         "cached_step": cached_step,
-        "smoothed_loss": smoothed_loss,
+        "smoothed_loss": lambda logits, target, eps: cross_entropy(
+            logits.mT, target, ignore_index=0, label_smoothing=eps
+        ),
         "no_leak": lambda f, tokens, V: f.__doc__ in NOT_LEAKING,
         "best_head": best_head,
     },
@@ -753,8 +648,8 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
     "inside_gpt": {
         "contributions": shares_of_parts,
         "lens": blocks_until_the_word,
-        "recovered": lambda own, twin, patched, a, b: way(
-            patched[:, b] - patched[:, a], own[b] - own[a], twin[b] - twin[a]
+        "recovered": lambda own, twin, patched, a, b: inside_gpt.way(
+            *(d[..., b] - d[..., a] for d in (patched, own, twin))
         ),
         "patch": patched_one_by_one,
         "mean_ablation": ablated_with_the_mean,
@@ -764,18 +659,16 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
     "tokens": {
         "utf8": lambda code: [*chr(code).encode()],
         "shown": characters_so_far,
-        "merge": merge,
+        "merge": pieces_of_text.merge,
         "pair": pair_to_merge,
         "encode": merged_by_rank,
         "bits": bits_of_each,
     },
     "generation": {
-        "temperature": lambda logits, temperature: apply_temperature(logits, temperature).softmax(
-            -1
-        ),
-        "top_k": lambda logits, k: top_k(logits, k).softmax(-1),
-        "top_p": lambda probs, p: top_p(probs.log(), p).softmax(-1),
-        "draw": lambda probs, u: sample(probs.log().expand(len(u), -1), u),
+        "temperature": lambda logits, T: generation.apply_temperature(logits, T).softmax(-1),
+        "top_k": lambda logits, k: generation.top_k(logits, k).softmax(-1),
+        "top_p": lambda probs, p: generation.top_p(probs.log(), p).softmax(-1),
+        "draw": lambda probs, u: generation.sample(probs.log().expand(len(u), -1), u),
         "period": loop,
         "repetition": unrepeated,
         "likeliest": least_surprises,
@@ -790,7 +683,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
     "self_attention": {
         "scores": lambda x, t: dot_score(x[[t]], x)[0],
         "context_vector": lambda x, t: attend(x[[t]], x, x, score=dot_score).output[0],
-        "scaled_scores": lambda x, w_q, w_k: scaled_dot_score(x @ w_q, x @ w_k),
+        "scaled_scores": lambda x, w_q, w_k: scoring.scaled_dot_score(x @ w_q, x @ w_k),
         "causal_weights": lambda scores: masked_softmax(scores, causal_mask(len(scores))),
         "einsum": dot_score,
         "equivariance": lambda f, x, order: (
@@ -809,8 +702,9 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
 def test_the_solutions_agree_with_the_library(posed: Posed) -> None:
     library = LIBRARY.get(posed.stem, {}).get(posed.slug)
     assert library, (
-        f"tests/exercises/test_library_answers.py, LIBRARY, under {posed.stem!r}: add {posed.slug!r}, "
-        "a function of the same inputs that computes the answer with functions of tinylib or torch"
+        f"tests/exercises/test_library_answers.py, LIBRARY, under {posed.stem!r}: add "
+        f"{posed.slug!r}, a function of the same inputs that computes the answer with functions "
+        "of tinylib or torch"
     )
     for case in posed.check.cases():
         assert same(posed.check.solve(*case), library(*case)), case

@@ -14,18 +14,12 @@ import pytest
 import torch
 from chapter_exercises import MODULES, ROOT, at_least, stem_of
 from test_library_answers import clipped_precision, gpt_parameters
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from tinylib import bleu, synthesizer
+from tinylib import bleu, inside_gpt, synthesizer
 from tinylib.attention_cost import flops, parameters
-from tinylib.attention_scoring import (
-    attend,
-    dot_score,
-    kernel_weights,
-    length_mask,
-    masked_softmax,
-)
+from tinylib.attention_scoring import attend, dot_score, kernel_weights, length_mask, masked_softmax
 from tinylib.decoding import greedy
 from tinylib.exercises import decoding as ex03
 from tinylib.exercises import encoder_decoder as ex01
@@ -36,17 +30,6 @@ from tinylib.exercises import same, training
 from tinylib.generation import Sampling, apply_temperature, generate, top_k, top_p
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.hooks import capture
-from tinylib.inside_gpt import (
-    Site,
-    ablate,
-    contributions,
-    head_site,
-    logit_lens,
-    patch_from,
-    read_stream,
-    stream_site,
-    way,
-)
 from tinylib.lab.data.batches import pad as padded
 from tinylib.lab.data.corpora import bilingual
 from tinylib.lab.data.minimal_pairs import twins
@@ -55,17 +38,9 @@ from tinylib.lab.data.text import BOS
 from tinylib.lab.models.language import load_language_model, uniform
 from tinylib.lab.models.translation import attention_maps, load_translator
 from tinylib.lab.train.weights import results
-from tinylib.multi_head_attention import (
-    MultiHeadAttention,
-    split_heads,
-)
+from tinylib.multi_head_attention import MultiHeadAttention, split_heads
 from tinylib.normalization import layer_norm
-from tinylib.positional_encoding import (
-    LearnedPositions,
-    angles,
-    rotary,
-    sinusoidal,
-)
+from tinylib.positional_encoding import LearnedPositions, angles, rotary, sinusoidal
 from tinylib.self_attention import causal_mask, self_attention
 from tinylib.seq2seq import teacher_forcing
 from tinylib.transformer import Transformer
@@ -118,8 +93,11 @@ def test_each_question_has_a_name_of_its_own_in_its_chapter() -> None:
     assert len(names) == len(set(names))
 
 
-# What the questions say, computed again. A name in `claims` is that of a question; its numbers are
-# all those with a decimal point that the question quotes, up to their sign.
+# What the questions say, computed again by `claims_of_` and the chapter's stem. A name in its
+# result is that of a question; its numbers are all those with a decimal point that the question
+# quotes, up to their sign.
+
+Claims = dict[str, list[Any]]
 
 WORDS = ["Your", "journey", "starts", "with", "one", "step"]
 JOURNEY = torch.tensor(
@@ -130,14 +108,14 @@ JOURNEY = torch.tensor(
 )
 
 
-def claims_of_seq2seq() -> dict[str, list[Any]]:
+def claims_of_seq2seq() -> Claims:
     losses = torch.full((2, 6), 3.0).masked_fill(~length_mask(torch.tensor([2, 6]), 6), 0.0)
     kept = [0.9**words for words in (1, 5, 6, 7)]
     assert kept[2] > 0.5 > kept[3] and 0.99**68 > 0.5 > 0.99**69
     return {"q-half": [*kept, 0.5, 0.99], "q-pad-loss": [3.0, losses.mean(), losses.sum()]}
 
 
-def claims_of_decoding() -> dict[str, list[Any]]:
+def claims_of_decoding() -> Claims:
     first, then = (torch.tensor(p) for p in ([0.5, 0.4, 0.1], [0.4, 0.9, 0.3]))
     the, cat = "the the the the".split(), "the cat and the dog".split()
     short, label = "A B".split(), "A B C D E F".split()
@@ -155,7 +133,7 @@ def claims_of_decoding() -> dict[str, list[Any]]:
 KEYS_IN_THE_PLANE = [[0.3, 0.2], [0.2, 2.0], [2.0, 0.1], [-1.4, -1.3]]  # of the chapter's widget
 
 
-def claims_of_attention_scoring() -> dict[str, list[Any]]:
+def claims_of_attention_scoring() -> Claims:
     scaled = torch.tensor([112.0, 96.0]) / 64**0.5
     weights = scaled.softmax(0)
     unmasked = torch.tensor([2.0, 1.0, 5.0])
@@ -174,13 +152,13 @@ def claims_of_attention_scoring() -> dict[str, list[Any]]:
     }
 
 
-def claims_of_positional_encoding() -> dict[str, list[Any]]:
+def claims_of_positional_encoding() -> Claims:
     theta = angles(3, 4)[1:]
     first, second = torch.stack([theta.sin(), theta.cos()]).unbind(1)
     return {"q-hand": [*first.flatten(), *second.flatten(), *2 * first.flatten(), theta[0, 1]]}
 
 
-def claims_of_self_attention() -> dict[str, list[Any]]:
+def claims_of_self_attention() -> Claims:
     scores = JOURNEY @ JOURNEY.T
     weights, zeros = scores.softmax(-1), scores.tril().softmax(-1)[0]
     once, twice = (torch.tensor([0.0, river, 2.0]) for river in (2.0, 4.0))
@@ -193,7 +171,7 @@ def claims_of_self_attention() -> dict[str, list[Any]]:
     }
 
 
-def claims_of_seq2seq_attention() -> dict[str, list[Any]]:
+def claims_of_seq2seq_attention() -> Claims:
     h = torch.tensor([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0]])
     unsure = (h @ torch.ones(2)).softmax(-1)
     model, source, target = translator = load_translator("bilingual-attention")
@@ -201,7 +179,7 @@ def claims_of_seq2seq_attention() -> dict[str, list[Any]]:
     [weights] = attention_maps(*translator, [pair])
     fed = [BOS, *target.ids(pair.target)]
 
-    def without(word: str, hidden: str) -> torch.Tensor:
+    def without(word: str, hidden: str) -> Tensor:
         ids = torch.tensor([source.ids(pair.source)])
         state, t = model.start(ids, torch.tensor([ids.shape[1]])), pair.target.index(word)
         for token in fed[:t]:
@@ -218,7 +196,7 @@ def claims_of_seq2seq_attention() -> dict[str, list[Any]]:
     }
 
 
-def claims_of_transformer() -> dict[str, list[Any]]:
+def claims_of_transformer() -> Claims:
     V, eps = 10_000, 0.1
     p = torch.full((V,), eps / V, dtype=torch.float64)
     p[0] += 1 - eps
@@ -232,7 +210,7 @@ def claims_of_transformer() -> dict[str, list[Any]]:
 GPT_2 = (50257, 1024, 768, 12)
 
 
-def claims_of_gpt() -> dict[str, list[Any]]:
+def claims_of_gpt() -> Claims:
     start, tenth, sure = (-torch.tensor(p).log() for p in (1 / 65, 0.1, 0.65))
     return {
         "q-log-zero": [0.1, tenth],
@@ -267,28 +245,29 @@ def inside_stories() -> Inside:
         answer, other = map(tokens.tokens.index, (pair.answer, pair.other))
         fact, then, last = pair.fact + 1, pair.next_preposition + 1, len(pair.words)
 
-        def d(logits: torch.Tensor, answer: int = answer, other: int = other) -> torch.Tensor:
+        def d(logits: Tensor, answer: int = answer, other: int = other) -> Tensor:
             return logits[0, -1, other] - logits[0, -1, answer]
 
-        sites = {f"fact {n}": stream_site(n, fact) for n in (0, 1)}
-        sites |= {f"then {n}": stream_site(n, then) for n in (1, 3)}
-        sites |= {f"last {n}": stream_site(n, last) for n in (1, 3, 4)}
-        sites |= {f"head {i} 1": head_site(model, i, 1, last) for i in (0, 3)}
-        sites["head 0 3"] = head_site(model, 0, 3, then)
+        sites = {f"fact {n}": inside_gpt.stream_site(n, fact) for n in (0, 1)}
+        sites |= {f"then {n}": inside_gpt.stream_site(n, then) for n in (1, 3)}
+        sites |= {f"last {n}": inside_gpt.stream_site(n, last) for n in (1, 3, 4)}
+        sites |= {f"head {i} 1": inside_gpt.head_site(model, i, 1, last) for i in (0, 3)}
+        sites["head 0 3"] = inside_gpt.head_site(model, 0, 3, then)
         with torch.no_grad(), capture(model, "blocks.*.attention.weights") as seen:
             ends = [d(model(text)) for text in (own, corrupted)]
+        # Each site is patched in a text of its own.
         each = [site._replace(texts=slice(i, i + 1)) for i, site in enumerate(sites.values())]
         rows, other_rows = (text.expand(len(each), -1) for text in (own, corrupted))
-        patched = patch_from(model, rows, other_rows, each)  # each site in a text of its own
+        patched = inside_gpt.patch_from(model, rows, other_rows, each)
         for name, logits in zip(sites, patched[:, None], strict=True):
-            found["recovered", name].append(way(d(logits), *ends).item())
+            found["recovered", name].append(inside_gpt.way(d(logits), *ends).item())
         for name in ("head 0 1", "head 3 1"):
-            silent = ablate(model, own, sites[name])[0, -1]
+            silent = inside_gpt.ablate(model, own, sites[name])[0, -1]
             found["correct", name].append(float(silent.argmax() == answer))
-        stream = read_stream(model, own)
-        for n, row in enumerate(logit_lens(model, stream)[:, 0, -1]):
+        stream = inside_gpt.read_stream(model, own)
+        for n, row in enumerate(inside_gpt.logit_lens(model, stream)[:, 0, -1]):
             found["correct", f"lens {n}"].append(float(row.argmax() == answer))
-        parts = contributions(model, stream)[1:-1, 0, -1].unflatten(0, (6, 5))
+        parts = inside_gpt.contributions(model, stream)[1:-1, 0, -1].unflatten(0, (6, 5))
         for name, part in (("head 3 1", parts[3, 1]), ("network 5", parts[5, 4])):
             found["adds", name].append((part[answer] - part[other]).item())
         weights = seen["blocks.3.attention.weights"][0][0, 1, -1]
@@ -299,7 +278,7 @@ def inside_stories() -> Inside:
     return Inside(**means)
 
 
-def claims_of_inside_gpt() -> dict[str, list[Any]]:
+def claims_of_inside_gpt() -> Claims:
     """Of a trained model: the figures are rounded so far that no processor changes them."""
     of = inside_stories()
     assert (
@@ -318,11 +297,11 @@ def claims_of_inside_gpt() -> dict[str, list[Any]]:
     }
 
 
-def claims_of_generation() -> dict[str, list[Any]]:
+def claims_of_generation() -> Claims:
     return {"q-nucleus": [0.9]}
 
 
-def claims_of_encoder_decoder() -> dict[str, list[Any]]:
+def claims_of_encoder_decoder() -> Claims:
     trace = [torch.tensor(1.0).tanh()]
     while len(trace) < 8:
         trace.append((trace[-1] / 2).tanh())
@@ -335,7 +314,7 @@ def claims_of_encoder_decoder() -> dict[str, list[Any]]:
     }
 
 
-def claims_of_training() -> dict[str, list[Any]]:
+def claims_of_training() -> Claims:
     one, step = torch.tensor(1.0, dtype=torch.bfloat16), 0.001
     assert one + step == one, "in bf16 the step is lost"
     after = one.view(torch.int16).add(1).view(torch.bfloat16).item()  # the next number there is
@@ -345,26 +324,10 @@ def claims_of_training() -> dict[str, list[Any]]:
     return {"q-bits": [1 + step, step, after], "q-processes": [*halves]}
 
 
-CLAIMS = {
-    "encoder_decoder": claims_of_encoder_decoder,
-    "seq2seq": claims_of_seq2seq,
-    "decoding": claims_of_decoding,
-    "attention_scoring": claims_of_attention_scoring,
-    "seq2seq_attention": claims_of_seq2seq_attention,
-    "positional_encoding": claims_of_positional_encoding,
-    "self_attention": claims_of_self_attention,
-    "transformer": claims_of_transformer,
-    "gpt": claims_of_gpt,
-    "inside_gpt": claims_of_inside_gpt,
-    "generation": claims_of_generation,
-    "training": claims_of_training,
-}
-
-
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("stem", MODULES)
 def test_every_number_in_a_question_is_true(stem: str) -> None:
-    claims = CLAIMS.get(stem, dict)()
+    claims: Claims = globals().get(f"claims_of_{stem}", dict)()
     of_chapter = {q.options[0][0]: q.text for q in QUESTIONS if stem_of(q.chapter) == stem}
     assert claims.keys() <= of_chapter.keys()
     for name, text in of_chapter.items():
@@ -381,7 +344,7 @@ def test_what_chapter_01_says_of_order_and_pads_is_true() -> None:
     generator = torch.Generator().manual_seed(2)
     w_x, w_h = torch.randn(2, 7, 7, generator=generator) / 3
 
-    def last(*words: torch.Tensor) -> torch.Tensor:
+    def last(*words: Tensor) -> Tensor:
         return ex01.check_states.solve(torch.stack(words), w_x, w_h, b)[-1]
 
     endings = [last(man, bites, dog), last(dog, bites, man), last(dog, bites, dog)]
@@ -462,7 +425,7 @@ def test_what_the_questions_of_chapter_05_say_is_true() -> None:
     assert same(codes[3] @ codes[8], codes[40] @ codes[45])
     assert not same(codes[3] @ codes[8], codes[6] @ codes[16])
 
-    def outputs(offset: int, turned: bool) -> torch.Tensor:
+    def outputs(offset: int, turned: bool) -> Tensor:
         v = rotary(x, offset) if turned else x
         return attend(rotary(x, offset), rotary(x, offset), v).output
 
@@ -578,7 +541,7 @@ def test_without_residual_and_norm_twelve_blocks_let_no_gradient_through(D: int,
 def test_a_decoder_that_sees_the_next_word_learns_to_copy_it() -> None:
     """Each translation is the source itself; one model is masked, the other never."""
 
-    def batch(i: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def batch(i: int) -> tuple[Tensor, Tensor, Tensor]:
         words = torch.randint(4, 8, (32, 3), generator=torch.Generator().manual_seed(i))
         bos, eos = torch.full((32, 1), 1), torch.full((32, 1), 2)
         return words, torch.full((32,), 3), torch.cat([bos, words, eos], 1)
@@ -621,7 +584,7 @@ def test_a_mask_in_training_alone_spoils_the_loss_and_no_translation() -> None:
 def test_a_cache_spares_190_of_210_words(small: Transformer) -> None:
     read: list[int] = []
 
-    def count(block: nn.Module, inputs: tuple[torch.Tensor, ...], output: Any) -> None:
+    def count(block: nn.Module, inputs: tuple[Tensor, ...], output: Any) -> None:
         read.append(inputs[0].shape[1])
 
     small.decoder.blocks[0].register_forward_hook(count)
@@ -672,20 +635,20 @@ def test_what_the_first_twin_of_inside_gpt_shows_is_true() -> None:
     own, corrupted = (language.ids(t) for t in (text, text.replace("cellar", "kitchen", 1)))
     to, last = words.index("to"), len(words) - 1
 
-    def says(logits: torch.Tensor) -> str:
+    def answered(logits: Tensor) -> str:
         return language.name(int(logits[0, -1].argmax()))
 
-    def patched(site: Site) -> str:
-        return says(patch_from(language.model, own, corrupted, site))
+    def patched(site: inside_gpt.Site) -> str:
+        return answered(inside_gpt.patch_from(language.model, own, corrupted, site))
 
-    assert patched(stream_site(0, words.index("cellar"))) == "kitchen"
+    assert patched(inside_gpt.stream_site(0, words.index("cellar"))) == "kitchen"
     places = [t for t, word in enumerate(words) if word == "cellar"]
     for t in (*places, to, last):
-        assert patched(stream_site(1, t)) == ("kitchen" if t == to else "cellar")
-    after = [patched(stream_site(n, last)) for n in range(7)]
+        assert patched(inside_gpt.stream_site(1, t)) == ("kitchen" if t == to else "cellar")
+    after = [patched(inside_gpt.stream_site(n, last)) for n in range(7)]
     assert after == 4 * ["cellar"] + 3 * ["kitchen"]
-    site = head_site(language.model, 0, 1, last)
-    assert says(ablate(language.model, own, site)) == "hat" and patched(site) == "cellar"
+    site = inside_gpt.head_site(language.model, 0, 1, last)
+    assert answered(inside_gpt.ablate(language.model, own, site)) == "hat" and patched(site) == "cellar"
 
 
 @pytest.mark.parametrize("seed", range(3))
