@@ -47,6 +47,15 @@ from tinylib.transformer import Transformer
 from tinylib.transformer_block import EncoderBlock, TransformerConfig
 from tinylib.widgets.attention_scoring import WidthTrainer
 from tinylib.widgets.attention_scoring.kernel_regression import truth as kernel_truth
+from tinylib.widgets.gpt.gpt_trainer import STORIES, corpus_of
+
+QUESTION = re.compile(
+    r'<div class="predict">\n\n(\*\*Predict first\.\*\* .+?)\n\n</div>', re.DOTALL
+)
+OPTION = re.compile(
+    r'<details name="([a-z0-9-]+)"><summary>([A-Z])\. ([^\n]+)</summary>\n\n(.+?)\n\n</details>',
+    re.DOTALL,
+)
 
 
 class Question(NamedTuple):
@@ -217,9 +226,8 @@ def claims_of_gpt() -> Claims:
         "q-perplexity": [start, 0.65, sure.exp()],
         "q-tied": [(gpt_parameters(*GPT_2, False) - gpt_parameters(*GPT_2, True)) / 1e6],
         "q-first-loss": [start, 0.02],
-        "q-better-than-triples": [
-            corpus_of(STORIES).ngrams[2]
-        ],  # test_widget_gpt_trainer.py: steps
+        # After how many steps it is better, test_widget_gpt_trainer.py says.
+        "q-better-than-triples": [corpus_of(STORIES).ngrams[2]],
     }
 
 
@@ -648,7 +656,10 @@ def test_what_the_first_twin_of_inside_gpt_shows_is_true() -> None:
     after = [patched(inside_gpt.stream_site(n, last)) for n in range(7)]
     assert after == 4 * ["cellar"] + 3 * ["kitchen"]
     site = inside_gpt.head_site(language.model, 0, 1, last)
-    assert answered(inside_gpt.ablate(language.model, own, site)) == "hat" and patched(site) == "cellar"
+    assert (
+        answered(inside_gpt.ablate(language.model, own, site)) == "hat"
+        and patched(site) == "cellar"
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
