@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -15,6 +16,8 @@ from tinylib.lab.models.torchs import torchs_layer as torchs_layer
 from tinylib.transformer import Transformer
 from tinylib.transformer_block import TransformerConfig
 
+# To import transformers takes seconds: what needs it runs in one process.
+beside_transformers = pytest.mark.xdist_group("transformers")
 Module = TypeVar("Module", bound=nn.Module)
 
 

@@ -242,6 +242,7 @@ def test_a_prediction_shorter_than_n() -> None:
     assert sentence_bleu(["a"], ["a"], 2, bleu_d2l) == 1.0
 
 
+@pytest.mark.xdist_group("export")  # what torch.export imports takes seconds
 def test_it_can_be_exported_for_any_lengths() -> None:
     """One graph for every P and L, sentences shorter than n included."""
 

@@ -691,6 +691,7 @@ def test_other_dtypes(forward: Callable[..., Tensor], dtype: torch.dtype) -> Non
     close(output.double(), wanted, 3e-2)
 
 
+@pytest.mark.xdist_group("export")
 def test_it_can_be_exported() -> None:
     torch.manual_seed(0)
     layer, x = MultiHeadAttention(12, H), torch.randn(B, T, 12)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
+from peers import beside_transformers
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -298,6 +299,7 @@ def test_a_score_is_the_unturned_query_with_a_key_turned_back(i: int, j: int, se
     exact(rotary(q, i) @ rotary(key, j).T, q @ rotary(key, j - i).T)
 
 
+@beside_transformers
 @pytest.mark.parametrize("k", [2, 6, 64, 128])
 def test_rotary_is_llamas_in_another_order(k: int) -> None:
     """Llama pairs column j with j + k/2: the evens first, then the odds."""

@@ -161,6 +161,7 @@ def test_the_module_is_the_function(causal: bool) -> None:
     torch.testing.assert_close(inside["scores"][0], expected.scores)
 
 
+@pytest.mark.xdist_group("export")
 def test_the_module_can_be_exported_and_takes_one_sentence() -> None:
     layer = SelfAttention(D, causal=True)
     x = drawn(dtype=torch.float32)[0][0]

@@ -49,6 +49,7 @@ from tinylib.widgets.attention_scoring import WidthTrainer
 from tinylib.widgets.attention_scoring.kernel_regression import truth as kernel_truth
 from tinylib.widgets.gpt.gpt_trainer import STORIES, corpus_of
 
+pytestmark = pytest.mark.xdist_group("questions")  # they share trained models and a corpus
 QUESTION = re.compile(
     r'<div class="predict">\n\n(\*\*Predict first\.\*\* .+?)\n\n</div>', re.DOTALL
 )
@@ -273,6 +274,12 @@ def inside_stories() -> Inside:
             silent = inside_gpt.ablate(model, own, sites[name])[0, -1]
             found["correct", name].append(float(silent.argmax() == answer))
         stream = inside_gpt.read_stream(model, own)
+        stream = inside_gpt.Stream(  # of the last position
+            stream.embedding[:, -1:],
+            stream.heads[..., -1:, :],
+            stream.biases,
+            stream.feed_forward[..., -1:, :],
+        )
         for n, row in enumerate(inside_gpt.logit_lens(model, stream)[:, 0, -1]):
             found["correct", f"lens {n}"].append(float(row.argmax() == answer))
         parts = inside_gpt.contributions(model, stream)[1:-1, 0, -1].unflatten(0, (6, 5))
