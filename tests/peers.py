@@ -38,6 +38,11 @@ def close(x: Tensor, other: Tensor, tolerance: float = 1e-9) -> None:
     torch.testing.assert_close(x, other, rtol=tolerance, atol=tolerance * largest)
 
 
+def exact(x: Tensor, other: Tensor, tolerance: float = 1e-9) -> None:
+    """Up to the tolerance, whatever the largest number is."""
+    torch.testing.assert_close(x, other, rtol=tolerance, atol=tolerance)
+
+
 def randomised(module: Module, seed: int = 0) -> Module:
     """In float64, and no weight is left at 0 or 1, as those of norms and biases would be."""
     g = torch.Generator().manual_seed(seed)

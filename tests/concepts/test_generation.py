@@ -15,7 +15,6 @@ from peers import beside_transformers, close, gpt2, randomised, without_cache
 from torch import Tensor, nn
 
 from tinylib.checks import check_room
-from tinylib.decoding import greedy
 from tinylib.generation import (
     Number,
     Sampling,
@@ -242,15 +241,6 @@ def test_draws_are_as_likely_as_they_should_be(sampling: Sampling, seed: int) ->
     assert chi_square(sample(LOGITS.expand(len(u), -1), u), other) > 1, "it would notice"
 
 
-def test_the_draws_of_generate_are_fair() -> None:
-    """4 000 texts of one token each, with all knobs turned."""
-    model, prompt, sampling = small(), tokens(1, 5), Sampling(0.8, 7, 0.95)
-    p = sampling.process(model(prompt)[0, -1]).softmax(-1)
-    drawn = generate(model, prompt.expand(4000, -1), 1, sampling, numbers(4000, 1))
-    assert chi_square(drawn[:, 0], p) < 1
-    assert 2 < (p > 0).sum() < V
-
-
 def test_the_nth_token_is_drawn_with_the_nth_number() -> None:
     model, text, sampling, u = small(), tokens(2, 3), Sampling(0.9, 9, 0.95), numbers(2, 7)
     found = generate(model, text, 7, sampling, u)
@@ -405,19 +395,6 @@ def test_it_writes_what_transformers_writes() -> None:
         how: Any = {"max_new_tokens": 30, "do_sample": False, "pad_token_id": 0}
         wanted = theirs.generate(prompt, attention_mask=mask, **how)[:, 6:]
         assert torch.equal(generate(model, prompt, 30, pads=pads), wanted)
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_greedy_is_decodings_greedy() -> None:
-    model, prompt = small(), torch.full((3, 1), 4)
-    seen = model.read(prompt[:, :0])[1]
-
-    def step(state: Any, token: Tensor) -> Any:
-        logits, state = model.read(token[:, None], state)
-        return logits[:, 0], state
-
-    wanted = greedy(step, seen, 4, V, 15)
-    assert torch.equal(generate(model, prompt, 15), wanted.tokens)
 
 
 def test_a_text_ends_at_its_eos() -> None:

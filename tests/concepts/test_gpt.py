@@ -207,18 +207,6 @@ def test_no_token_sees_a_later_one(norm: str, positions: str, dtype: torch.dtype
         assert differs.all(), "but every token sees itself and those before"
 
 
-@pytest.mark.usefixtures("unchecked")
-@EVERY_KIND
-def test_the_gradient_of_a_logit_stops_at_its_token(norm: str, positions: str) -> None:
-    model = small(norm=norm, positions=positions)
-    x = model.embedding(text()).detach().requires_grad_()
-    model.embedding.register_forward_hook(lambda *_: x)
-    for t in range(T):
-        (felt,) = torch.autograd.grad(model(text())[0, t].square().sum(), x)
-        assert (felt[0, : t + 1].abs().amax(-1) > 1e-9).all()
-        assert not felt[0, t + 1 :].any() and not felt[1].any()
-
-
 def in_blocks(model: GPT, tokens: Tensor, ends: list[int]) -> tuple[Tensor, tuple[KVCache, ...]]:
     """Read a few tokens at a time, each time with what was kept of those before."""
     seen, logits = None, []

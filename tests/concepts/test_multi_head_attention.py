@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from peers import products
 from torch import Tensor, nn
 
-from tinylib.attention_scoring import AdditiveScore, attend, dot_score, length_mask
+from tinylib.attention_scoring import AdditiveScore, attend, dot_score
 from tinylib.hooks import capture
 from tinylib.multi_head_attention import (
     MultiHeadAttention,
@@ -72,15 +72,6 @@ def by_hand(
 # --- split and merge ---------------------------------------------------------------------------
 
 
-def test_the_shapes_of_the_chapter() -> None:
-    """(2, 4, 100) with 5 heads, (10, 4, 20) if the heads are put to the batch, and back."""
-    x = torch.randn(2, 4, 100)
-    heads = split_heads(x, 5)
-    assert heads.shape == (2, 5, 4, 20) and heads.flatten(0, 1).shape == (10, 4, 20)
-    assert torch.equal(merge_heads(heads), x)
-    assert merge_heads(heads.flatten(0, 1).unflatten(0, (2, 5))).shape == (2, 4, 100)
-
-
 @given(
     batch=st.lists(st.integers(1, 3), max_size=2),
     rows=st.integers(1, 4),
@@ -99,13 +90,6 @@ def test_where_every_number_goes(batch: list[int], rows: int, heads: int, width:
     assert torch.equal(merge_heads(split), x)
     cut = torch.stack(x.chunk(heads, -1), -3)
     assert torch.equal(split, cut)
-
-
-def test_splitting_is_not_reshaping() -> None:
-    """(B, T, H·k) seen as (B, H, T, k) would mix the words."""
-    x = torch.arange(12.0).view(1, 2, 6)
-    assert split_heads(x, 3)[0, 0].tolist() == [[0, 1], [6, 7]]
-    assert not torch.equal(split_heads(x, 3), x.view(1, 3, 2, 2))
 
 
 @pytest.mark.parametrize("heads", [-1, 0, 2, 4, 7])
@@ -185,12 +169,6 @@ def test_one_head_is_attention_itself() -> None:
     seen, plain = multi_head_attention(q, k, v, 1, mask), attend(q, k, v, mask)
     assert torch.equal(seen.output, plain.output)
     assert torch.equal(seen.weights[:, 0], plain.weights)
-
-
-def test_another_score_is_taken_by_every_head() -> None:
-    q, k, v = drawn()
-    seen = multi_head_attention(q, k, v, H, score=dot_score)
-    close(seen.weights, (split_heads(q, H) @ split_heads(k, H).mT).softmax(-1), 1e-9)
 
 
 class Inputs(NamedTuple):
@@ -520,15 +498,6 @@ def test_heads_can_be_switched_off_for_each_text(forward: Callable[..., Tensor])
     assert layer.w_v.weight.grad.view(H, V, D).abs().sum((1, 2)).gt(0).tolist() == on[0].tolist()
 
 
-def test_switching_a_head_off_leaves_its_weights_to_be_seen() -> None:
-    layer, rows = layer_of(), rows_of(B)
-    off = torch.tensor([True, False, True])
-    assert torch.equal(
-        layer.forward_with_weights(*rows, head_mask=off).weights,
-        layer.forward_with_weights(*rows).weights,
-    )
-
-
 def test_recording_shows_every_heads_weights_and_scores() -> None:
     layer, rows = layer_of(), rows_of(B)
     mask, on = some(B, 1, S), some(B, H)
@@ -667,18 +636,6 @@ def test_fewer_queries_than_keys_are_the_last_words(
         close(forward(layer, y[:, -1:], y), whole[:, -1:])
         with pytest.raises(ValueError, match="7 queries but 5 keys: causal needs T ≤ S"):
             forward(layer, y, y[:, :T])
-
-
-@both_paths
-def test_padding_changes_nothing(forward: Callable[..., Tensor]) -> None:
-    layer, (x, y, u) = layer_of(), rows_of(B)
-    lengths = torch.tensor([4, 6])
-    mask = length_mask(lengths, S)[:, None, :]
-    output = forward(layer, x, y, u, mask=mask)
-    junk = ~mask[:, 0, :, None]
-    close(forward(layer, x, y + 100 * junk, u - 100 * junk, mask=mask), output, 1e-9)
-    for b, n in enumerate(lengths.tolist()):
-        close(forward(layer, x[b], y[b, :n], u[b, :n]), output[b], 1e-9)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

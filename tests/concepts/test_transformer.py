@@ -305,8 +305,7 @@ def test_with_dropout_too_pads_and_neighbours_change_nothing(norm: str) -> None:
 @UNCHECKED
 @pytest.mark.parametrize(
     "how",
-    [{"norm": norm} for norm in ("post", "pre", "none")]
-    + [{"residual": False}, {"positions": False}, {"scaled": False}],
+    [{"norm": "none"}, {"residual": False}, {"positions": False}, {"scaled": False}],
 )
 def test_every_word_of_the_source_matters_at_every_word(how: dict[str, Any]) -> None:
     """In its own sentence, from the first word on; and no pad does."""
@@ -491,25 +490,6 @@ def test_the_fast_loss_is_the_plain_one_and_its_gradient_reaches_all(tied: bool,
             assert a.any(), name
 
 
-@UNCHECKED
-def test_it_learns_to_copy() -> None:
-    torch.manual_seed(0)
-    model = Transformer(V_SOURCE, V_SOURCE, CONFIG._replace(norm="pre"))
-    source = torch.randint(4, V_SOURCE, (32, T))
-    lengths = torch.full((32,), T)
-    target = torch.cat([torch.full((32, 1), BOS), source, torch.full((32, 1), EOS)], 1)
-    optimiser, losses = torch.optim.Adam(model.parameters(), lr=5e-3), []
-    for _ in range(120):
-        loss = teacher_forcing(model, source, lengths, target)
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        losses.append(loss.item())
-    assert losses[0] > 2 and losses[-1] < 0.1
-    predicted = greedy(model.eval().step, model.start(source, lengths), BOS, EOS, T + 1).tokens
-    assert (predicted == target[:, 1:]).float().mean() > 0.97
-
-
 # --- tied tables, files, dtypes ----------------------------------------------------------------
 
 
@@ -627,17 +607,6 @@ def test_sentences_that_cannot_be_are_refused(unchecked: None) -> None:
             model(source, lengths, wrong_target)
     with pytest.raises(ValueError, match=f"is not among 0 … {V_SOURCE - 1} "):
         model(source + V_SOURCE, lengths, target)
-
-
-def test_weights_that_are_not_numbers_are_noticed_when_it_writes() -> None:
-    model, (source, lengths, _) = make(), sentences()
-    with torch.no_grad():
-        model.decoder.blocks[0].cross.w_v.weight[0, 0] = torch.nan
-    start = model.start(source, lengths)
-    with pytest.raises(ValueError, match="logits hold NaN"):
-        greedy(model.step, start, BOS, EOS, 5)
-    with pytest.raises(ValueError, match="logits hold NaN"):
-        beam(model.step, start, BOS, EOS, 5, width=2)
 
 
 def test_pads_alone_have_no_loss(unchecked: None) -> None:
