@@ -69,10 +69,9 @@ def test_an_embedding_is_scaled_and_knows_its_place() -> None:
     tokens = sentences()[0]
     for offset in (0, 3):
         x = embedding(tokens, offset)
-        for b in range(B):
-            for s in range(S):
-                code = sinusoidal(1, D, offset + s)[0].double()
-                close(x[b, s], D**0.5 * embedding.weight[tokens[b, s]] + code)
+        for s in range(S):
+            code = sinusoidal(1, D, offset + s)[0].double()
+            close(x[:, s], D**0.5 * embedding.weight[tokens[:, s]] + code)
     without = randomised(Embedding(V_SOURCE, CONFIG._replace(positions=False)))
     for offset in (0, 3):
         close(without(tokens, offset), D**0.5 * without.weight[tokens])
