@@ -203,6 +203,7 @@ def inputs(draw: st.DrawFn) -> Inputs:
     return Inputs(q, keys, values, heads, mask, head_mask, felt)
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("dtype", "tolerance", "precision"),
     [
@@ -350,9 +351,10 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("watched", [False, True])
 @pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
-@settings(max_examples=many(40, 200))
+@settings(max_examples=many(20, 200))
 @given(case=cases())
 def test_it_is_torchs_module(
     watched: bool, dtype: torch.dtype, tolerance: float, case: Case

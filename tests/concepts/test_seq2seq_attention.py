@@ -161,6 +161,7 @@ PRECISIONS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.usefixtures("unchecked")
 @PRECISIONS
 @given(
     more=st.integers(0, 4),
