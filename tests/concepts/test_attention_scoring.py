@@ -53,11 +53,6 @@ def qkv() -> tuple[torch.Tensor, ...]:
     return torch.randn(B, T, K), torch.randn(B, S, K), torch.randn(B, S, V)
 
 
-masks = st.lists(st.booleans(), min_size=B * T * S, max_size=B * T * S).map(
-    lambda bits: torch.tensor(bits).view(B, T, S)
-)
-
-
 @pytest.mark.parametrize(
     ("kernel", "at_0", "at_half", "at_1", "at_2"),
     [
@@ -115,15 +110,6 @@ def test_nan_stays_nan(kernel: Kernel) -> None:
     assert found.isnan().all()
     far = kernel_weights(torch.tensor([torch.inf, -torch.inf]), torch.tensor([0.0, 1.0]), kernel)
     assert not far.any(), "what is infinitely far is out of reach"
-
-
-def test_the_gaussian_is_a_softmax_and_the_constant_a_mean() -> None:
-    torch.manual_seed(0)
-    x, points, y = torch.randn(T), torch.randn(S), torch.randn(S, V)
-    u = x[:, None] - points
-    torch.testing.assert_close(kernel_weights(x, points), (-u.square() / 2).softmax(-1))
-    mean = kernel_weights(x, points, constant) @ y
-    torch.testing.assert_close(mean, y.mean(0).expand(T, V))
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
@@ -319,13 +305,6 @@ def test_masks_of_every_shape_forwards_and_backwards(
         torch.testing.assert_close(ours.double(), theirs, rtol=0, atol=close)
 
 
-@given(mask=masks, shift=st.floats(-1e3, 1e3))
-def test_a_shift_of_all_scores_changes_no_weight(mask: Tensor, shift: float) -> None:
-    torch.manual_seed(0)
-    scores = torch.randn(B, T, S, dtype=torch.float64)
-    exact(masked_softmax(scores + shift, mask), masked_softmax(scores, mask))
-
-
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_the_softmax_of_large_scores(dtype: torch.dtype) -> None:
     """The example of chapter 04, and the largest numbers there are."""
@@ -392,14 +371,6 @@ def test_attend_and_fast_attend_are_torchs(dtype: torch.dtype, close: float, cas
         for own, theirs in zip(ours, results[0], strict=True):
             largest = max(1, theirs.abs().max().item())
             torch.testing.assert_close(own, theirs, rtol=close, atol=close * largest)
-
-
-def test_pads_change_nothing(qkv: tuple[torch.Tensor, ...]) -> None:
-    q, k, v = qkv
-    junk = 1e4 * torch.randn(B, 4, K + V)
-    longer_k, longer_v = torch.cat([k, junk[..., :K]], 1), torch.cat([v, junk[..., K:]], 1)
-    mask = length_mask(torch.full((B,), S), S + 4)[:, None, :]
-    torch.testing.assert_close(attend(q, longer_k, longer_v, mask).output, attend(q, k, v).output)
 
 
 def test_weights_and_scores_are_returned(qkv: tuple[torch.Tensor, ...]) -> None:

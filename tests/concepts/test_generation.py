@@ -150,13 +150,6 @@ def test_no_cut_minds_the_order_of_the_tokens(counts: list[int], random: Any) ->
         assert torch.equal(cut(logits[order], knob), cut(logits, knob)[order])  # type: ignore[operator]
 
 
-def test_each_row_is_cut_for_itself() -> None:
-    logits = torch.randn(2, 3, 7, dtype=torch.float64)
-    sampling = Sampling(0.8, 5, 0.7)
-    rows = [sampling.process(row) for row in logits.flatten(0, 1)]
-    assert torch.equal(sampling.process(logits), torch.stack(rows).view_as(logits))
-
-
 def test_the_knobs_are_turned_in_order() -> None:
     """By hand: .5 .25 .15 .1, squared by a temperature of 1/2, are .7246 .1812 .0652 .0290."""
     logits = torch.tensor([0.5, 0.25, 0.15, 0.1], dtype=torch.float64).log()

@@ -19,9 +19,6 @@ from tinylib.feed_forward import gelu_tanh
 from tinylib.gpt import GPT, Block, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.hooks import capture
 from tinylib.kv_cache import KVCache
-from tinylib.multi_head_attention import split_heads
-from tinylib.normalization import LayerNorm, RMSNorm
-from tinylib.positional_encoding import rotary
 
 B, T, V, H, LONGEST = 2, 11, 13, 3, 17
 SMALL = GPTConfig(V, LONGEST, D=42, H=H, layers=2, dropout=0.0)  # heads 14 wide: even, for rotary
@@ -177,17 +174,6 @@ def test_the_modern_form_is_transformers_gpt_neox(norm: str, bias: bool, activat
     close(model(tokens), neox(model)(tokens).logits, 1e-5)
 
 
-def test_rotary_is_that_of_chapter_5_in_every_head() -> None:
-    """The keys that are kept are each head's keys, turned by where they stand."""
-    model, tokens = small(positions="rotary"), text()
-    _, seen = model.read(tokens)
-    block = model.blocks[0]
-    x = block.attention_norm(model.embedding(tokens))
-    plain = split_heads(block.attention.w_k(x), H)
-    close(split_heads(seen[0].keys, H), rotary(plain))
-    close(seen[0].values, block.attention.w_v(x))
-
-
 # --- no leak, and word by word -----------------------------------------------------------------
 
 
@@ -312,16 +298,6 @@ def test_a_block_by_its_formula() -> None:
     nothing = Block(SMALL._replace(dropout=1.0)).double()
     assert torch.equal(nothing(x)[0], x)
     assert not torch.equal(nothing.eval()(x)[0], x)
-
-
-def test_its_parts_are_what_the_configuration_says() -> None:
-    plain, modern = GPT(SMALL), GPT(SMALL._replace(norm="rms", positions="rotary", bias=False))
-    norms = [m for m in plain.modules() if isinstance(m, LayerNorm)]
-    assert len(norms) == 2 * SMALL.layers + 1
-    assert plain.positions.w_pos.shape == (LONGEST, SMALL.D)
-    assert len([m for m in modern.modules() if isinstance(m, RMSNorm)]) == 2 * SMALL.layers + 1
-    assert not modern.positions.w_pos.numel()
-    assert not [name for name, _ in modern.named_parameters() if name.endswith("bias")]
 
 
 def test_gpt2_has_124_million_parameters() -> None:

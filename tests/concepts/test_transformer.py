@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from tinylib import transformer as library
 from tinylib.attention_scoring import length_mask
-from tinylib.decoding import beam, choose, greedy
+from tinylib.decoding import choose
 from tinylib.hooks import capture
 from tinylib.kv_cache import KVCache
 from tinylib.lab.train.weights import load_into, save
@@ -31,7 +31,7 @@ from tinylib.transformer_block import TransformerConfig
 
 # H divides D, and D is even: 2 · 11.
 B, S, T, H, D, F, LAYERS, V_SOURCE, V_TARGET = 3, 7, 5, 2, 22, 13, 2, 17, 19
-PAD, BOS, EOS = 0, 1, 2
+PAD, BOS = 0, 1
 CONFIG = TransformerConfig(D, H, F, LAYERS, dropout=0.0)
 FLOATS = [(torch.float64, 1e-9), (torch.float32, 1e-5)]
 EVERY_NORM = pytest.mark.parametrize("norm", ["post", "pre", "none"])
@@ -428,45 +428,6 @@ def test_the_source_is_read_once() -> None:
         for w in (*model.encoder.parameters(), *model.decoder.blocks[1].cross.w_k.parameters()):
             w.fill_(torch.nan)
     assert torch.equal(model.step(state, target[:, 0])[0], wanted)
-
-
-def opinionated(**how: Any) -> Transformer:
-    """One that is sure of what it says, and comes to an end."""
-    model = make(**how, seed=3).eval()
-    with torch.no_grad():
-        model.decoder.output.weight *= 8
-        model.decoder.output.bias.zero_()[EOS] = 4
-    return model
-
-
-@UNCHECKED
-@EVERY_NORM
-@pytest.mark.parametrize("width", [1, 4])
-@torch.no_grad()
-def test_search_with_what_is_kept_is_search_without(norm: str, width: int) -> None:
-    """Without: at every step, all words so far are read again."""
-    model, (source, lengths, _) = opinionated(norm=norm, tied=False), sentences()
-
-    def uncached_step(state: Any, token: Tensor) -> Any:
-        source, lengths, words = state
-        words = torch.cat([words, token[:, None]], 1)
-        return model(source, lengths, words)[:, -1], (source, lengths, words)
-
-    nothing = source[:, :0]
-    found = beam(model.step, model.start(source, lengths), BOS, EOS, 9, width, 0.7)
-    wanted = beam(uncached_step, (source, lengths, nothing), BOS, EOS, 9, width, 0.7)
-    assert torch.equal(found.tokens, wanted.tokens) and torch.equal(found.lengths, wanted.lengths)
-    close(found.scores, wanted.scores)
-    assert len({tuple(row) for row in found.tokens[:, 0].tolist()}) > 1  # the source counts
-    if width == 1:
-        best = greedy(model.step, model.start(source, lengths), BOS, EOS, 9)
-        assert torch.equal(best.tokens, found.tokens[:, 0])
-    for b in range(B):  # what it says of a sentence is what teacher forcing says
-        for w in range(width):
-            tokens = found.tokens[b, w, : int(found.lengths[b, w])]
-            fed = torch.cat([torch.tensor([BOS]), tokens[:-1]])[None]
-            logits = model(source[[b]], lengths[[b]], fed)[0]
-            close(found.log_probs[b, w], logits.log_softmax(-1)[range(len(tokens)), tokens].sum())
 
 
 # --- learning ----------------------------------------------------------------------------------
