@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -15,6 +16,8 @@ from tinylib.lab.models.torchs import torchs_layer as torchs_layer
 from tinylib.transformer import Transformer
 from tinylib.transformer_block import TransformerConfig
 
+# To import transformers takes seconds: what needs it runs in one process.
+beside_transformers = pytest.mark.xdist_group("transformers")
 Module = TypeVar("Module", bound=nn.Module)
 
 
@@ -33,6 +36,11 @@ def close(x: Tensor, other: Tensor, tolerance: float = 1e-9) -> None:
     """Up to the tolerance, as a part of 1 or of the largest number there is."""
     largest = max(1.0, other.abs().max().item()) if other.numel() else 1.0
     torch.testing.assert_close(x, other, rtol=tolerance, atol=tolerance * largest)
+
+
+def exact(x: Tensor, other: Tensor, tolerance: float = 1e-9) -> None:
+    """Up to the tolerance, whatever the largest number is."""
+    torch.testing.assert_close(x, other, rtol=tolerance, atol=tolerance)
 
 
 def randomised(module: Module, seed: int = 0) -> Module:

@@ -138,6 +138,9 @@ TESTS = {
     "encoder_decoder.EncoderDecoder": "test_encoder_decoder.py::test_step_by_step_is_all_at_once",
     "seq2seq.negative_log_likelihood": "test_gpt.py::test_the_loss_of_two_words_by_hand",
     "decoding.extend": "test_decoding.py::test_a_beam_that_keeps_everything_is_exhaustive",
+    "attention_scoring.masked_softmax": (
+        "test_attention_scoring.py::test_masks_of_every_shape_forwards_and_backwards"
+    ),
     "seq2seq_attention.AttentionDecoder": (
         "test_seq2seq_attention.py::test_the_decoder_is_a_loop_over_words"
     ),

@@ -7,8 +7,7 @@ GPT-2 with the very weights of ours, with its cache and without, its attention f
 sampled (temperature, top-k, top-p), as theirs is, too; and without its cache. In a batch the
 prompts have 1 to 8 tokens, with pads before them. Weights are random, and larger than at the start
 of training, since that GPT repeats one token; "same tokens" says which share of the greedy text is
-as transformers wrote it. All take turns, in another order each round, so that whatever else the
-machine does hits all; times are medians.
+as transformers wrote it. Times are medians.
 
 Length: what the last of T tokens takes, with the cache and without, and what a text of N tokens
 takes, written token by token. The exponent is the slope on two logarithmic axes, by least squares;
@@ -23,18 +22,16 @@ Prints tables; bars stand beside the figures, nothing is judged.
 Writes _build/bench/generation-speed.json, with --record among the course's results too.
 """
 
-import argparse
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from math import log
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 import transformers
-from multi_head import milliseconds
+from benchmark import arguments, machine, medians, milliseconds, save, table
 from peers import gpt2, without_cache
 from torch import Tensor
 
@@ -45,9 +42,7 @@ from tinylib.kv_cache import reserve_caches
 from tinylib.lab.fast_modules import fast_modules
 from tinylib.lab.recipes.language_models import MODERN
 from tinylib.lab.train import weights
-from tinylib.lab.train.precision import processor
 
-BUILD = Path(__file__).resolve().parents[2] / "_build"
 PROMPT, LARGER = 8, 8
 SAMPLING = Sampling(temperature=0.8, k=40, p=0.95)
 SMALL = GPTConfig(V=65, max_len=1024, D=128, H=4, layers=4, dropout=0.0)
@@ -130,16 +125,16 @@ def speed(case: Case, rounds: int) -> dict[str, Any]:
     """Tokens a second of each, all texts together; how near ours are to transformers' words."""
     every = writers(case)
     torch.manual_seed(1)  # of their samples
-    found = milliseconds(every, max(1, round(rounds * case.share)))
-    tokens = case.B * case.length
-    per_second = {who: 1000 * tokens / statistics.median(times) for who, times in found.items()}
+    rounds = max(1, round(rounds * case.share))
+    found, tokens = medians(milliseconds(every, rounds)), case.B * case.length
+    per_second = {who: 1000 * tokens / time for who, time in found.items()}
     wanted = every["transformers"]()
     greedy = ["ours", "ours, columns", "transformers, no cache", "ours, no cache"]
     return {
         "batch": case.B,
         "prompt": PROMPT,
         "new_tokens": case.length,
-        "rounds": len(found["ours"]),
+        "rounds": rounds,
         "tokens_per_second": {who: round(figure, 1) for who, figure in per_second.items()},
         "faster": {who: figure / per_second["transformers"] for who, figure in per_second.items()},
         "bar": case.bar,
@@ -153,10 +148,14 @@ def speed(case: Case, rounds: int) -> dict[str, Any]:
 def print_speed(name: str, found: Mapping[str, Any]) -> None:
     bar = f"; bar {found['bar']:.1f}×" if found["bar"] else ""
     print(f"\n{name}: {found['new_tokens']} new tokens, tokens a second on one thread{bar}")
-    for who, figure in found["tokens_per_second"].items():
-        same = found["same_tokens"].get(who)
-        row_text = "" if same is None else f"   same tokens: {same:.0%}"
-        print(f"{who:24}{figure:10,.1f}{found['faster'][who]:8.2f}×{row_text}", flush=True)
+    table(
+        ["", "tokens a second", "faster", "same tokens"],
+        [
+            [who, f"{figure:,.1f}", f"{found['faster'][who]:.2f}×"]
+            + ([f"{found['same_tokens'][who]:.0%}"] if who in found["same_tokens"] else [])
+            for who, figure in found["tokens_per_second"].items()
+        ],
+    )
 
 
 # --- time against length -----------------------------------------------------------------------
@@ -202,11 +201,6 @@ def against(x: Sequence[int], seconds: Sequence[float], counted: Sequence[int]) 
     }
 
 
-def times(runs: Mapping[tuple[str, int], Writer], rounds: int) -> dict[tuple[str, int], float]:
-    found = milliseconds(runs, rounds)
-    return {key: statistics.median(measured) / 1000 for key, measured in found.items()}
-
-
 def along_length(rounds: int, longest_text: int) -> dict[str, Any]:
     """Seconds for one token and for a text; without the cache, texts end at ``longest_text``."""
     model, text = untrained(LONG), torch.randint(LONG.V, (1, LENGTHS[-1]))
@@ -228,10 +222,11 @@ def along_length(rounds: int, longest_text: int) -> dict[str, Any]:
         tokens |= {("with cache", T): partial(one_more, T), ("without", T): partial(all_again, T)}
     with torch.inference_mode(), fast_modules(model):
         model.read(text, cache, last=True)
-        measured = times(tokens, rounds)
+        measured = medians(milliseconds(tokens, rounds))
     found: dict[str, Any] = {"model": str(Case(LONG, 1, 0, 0)), "token": {}, "text": {}}
     for kind, cached in kinds.items():
-        seconds = [measured[kind, T] / (AT_ONCE if cached else 1) for T in LENGTHS]
+        at_once = 1000 * (AT_ONCE if cached else 1)
+        seconds = [measured[kind, T] / at_once for T in LENGTHS]
         counted = [token_flops(cached, T) for T in LENGTHS]
         found["token"][kind] = against(LENGTHS, seconds, counted)
 
@@ -241,10 +236,10 @@ def along_length(rounds: int, longest_text: int) -> dict[str, Any]:
         for kind, every in lengths.items()
         for N in every
     }
-    measured = times(texts, max(1, rounds // 5))
+    measured = medians(milliseconds(texts, max(1, rounds // 5)))
     for kind, every in lengths.items():
         counted = [text_flops(kinds[kind], N) for N in every]
-        found["text"][kind] = against(every, [measured[kind, N] for N in every], counted)
+        found["text"][kind] = against(every, [measured[kind, N] / 1000 for N in every], counted)
     return found
 
 
@@ -252,34 +247,28 @@ def print_length(found: Mapping[str, Any]) -> None:
     for what, title in {"token": "the last of T tokens", "text": "a text of N tokens"}.items():
         print(f"\n{found['model']}, one thread: milliseconds for {title}")
         every = found[what]["with cache"]["length"]
-        print(f"{'':12}" + "".join(f"{n:10,}" for n in every) + "   exponent, FLOPs'; upper half")
+        rows = []
         for kind, row in found[what].items():
-            blank = " " * 10 * (len(every) - len(row["length"]))
-            row_text = "".join(f"{1000 * s:10,.2f}" for s in row["seconds"]) + blank
-            slopes = [
-                f"{slope['fitted']:.2f}, {slope['expected']:.2f}"
-                for slope in row["exponent"].values()
-            ]
-            print(f"{kind:12}{row_text}   {'; '.join(slopes)}", flush=True)
+            milliseconds = [f"{1000 * s:,.2f}" for s in row["seconds"]]
+            blank = [""] * (len(every) - len(milliseconds))
+            slopes = [f"{e['fitted']:.2f}, {e['expected']:.2f}" for e in row["exponent"].values()]
+            rows.append([kind, *milliseconds, *blank, "; ".join(slopes)])
+        table(["", *(f"{n:,}" for n in every), "exponent, FLOPs'; upper half"], rows)
 
 
 # --- all ---------------------------------------------------------------------------------------
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Generation beside transformers'.")
-    parser.add_argument("--rounds", type=int, default=15, help="of which medians are taken")
+    parser = arguments("Generation beside transformers'.", record=True)
     parser.add_argument("--quick", action="store_true", help="few rounds")
-    parser.add_argument("--record", action="store_true", help="among the course's results")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--speed", action="store_true", help="tokens a second alone")
     only.add_argument("--length", action="store_true", help="time against length alone")
     chosen = parser.parse_args()
     rounds = 4 if chosen.quick else chosen.rounds
-    torch.set_num_threads(1)
-    found: dict[str, Any] = {"threads": 1, "processor": processor(), "torch": torch.__version__}
-    found["transformers"] = transformers.__version__
-    print(f"all on one thread of {processor()}")
+    found: dict[str, Any] = {**machine(), "transformers": transformers.__version__}
+    print(f"all on one thread of {found['processor']}")
     if not chosen.length:
         found["cases"] = {}
         for case in CASES:
@@ -288,8 +277,7 @@ def main() -> None:
     if not chosen.speed:
         found["lengths"] = along_length(rounds, 512 if chosen.quick else 1024)
         print_length(found["lengths"])
-    for folder in (BUILD / "bench", weights.FOLDER / "results")[: 1 + chosen.record]:
-        weights.write_json(folder / "generation-speed.json", found)
+    save("generation-speed", found, chosen.record)
 
 
 if __name__ == "__main__":

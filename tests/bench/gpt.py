@@ -7,9 +7,8 @@ attention (SDPA), no cache. Each in every precision of tinylib/lab/train/precisi
 ("highest", torch's own), "medium", and with products in bf16 (autocast); the ratio is to theirs in
 the same precision. "As used" is ours in the precision that precision("auto"), which the course's
 recipes take, chooses on this processor; beside it stand how many times as fast that is as our own
-plain float32 and as theirs as it comes. With --as-used nothing else is measured. All take turns, in
-another order each round, so that whatever else the machine does hits all; times are medians of
-processor time.
+plain float32 and as theirs as it comes. With --as-used nothing else is measured. Times are medians
+of processor time.
 
 Race: tiny Shakespeare in 4 layers of 4 heads, 128 wide, 64 characters at a time. Theirs is trained
 as nanoGPT advises for a CPU (2000 steps of 12 windows, AdamW at 0.001 that falls to a tenth in half
@@ -24,17 +23,12 @@ Prints tables; nothing is judged.
 Writes _build/bench/gpt-speed.json and gpt-race.json, with --record among the course's results too.
 """
 
-import argparse
-import statistics
-import time
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from greenlet import greenlet  # type: ignore[import-untyped]
-from multi_head import milliseconds
+from benchmark import Training, arguments, machine, medians, milliseconds, save, table
 from peers import gpt2
 from torch import Tensor, nn
 
@@ -42,16 +36,13 @@ from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab.models.language import Windows, text_loss
 from tinylib.lab.recipes.language_models import ADAMW, MODERN, MUON
 from tinylib.lab.recipes.shakespeare import SAMPLE, SMALL, characters, pieces, pieces_loss
-from tinylib.lab.train import weights
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.optimisers import adamw
 from tinylib.lab.train.precision import SETTINGS, Precision, decide, precision, processor
 from tinylib.lab.train.schedules import cosine
 
-BUILD = Path(__file__).resolve().parents[2] / "_build"
 TURNS = 24  # of a race
 Loss = Callable[[Any, Tensor], Tensor]
-clock = time.process_time
 
 
 class Case(NamedTuple):
@@ -139,10 +130,8 @@ def speed(case: Case, rounds: int, as_used: bool = False) -> dict[str, Any]:
         own = ["highest", *([chosen[who].name] if who in chosen else [])]
         for name in own if as_used else SETTINGS:
             runs[who, name] = partial(step, model, loss, learner, tokens, name)
-    found = milliseconds(runs, max(3, round(rounds * case.share)))
-    per_second = {
-        key: 1000 * case.tokens / statistics.median(times) for key, times in found.items()
-    }
+    found = medians(milliseconds(runs, max(3, round(rounds * case.share))))
+    per_second = {key: 1000 * case.tokens / time for key, time in found.items()}
     used = {who: per_second[who, one.name] for who, one in chosen.items()}
     return {
         "parameters": {
@@ -169,21 +158,17 @@ def print_speed(found: Mapping[str, Any]) -> None:
     print(f"training, tokens a second of processor time on one thread of {found['processor']},")
     print("and how many times as many as transformers' GPT-2 in the same precision")
     for case, figures in found["cases"].items():
+        print(f"\n{case}")
         names = [*figures["parameters"]]
-        print(f"\n{case}\n{'':10}" + "".join(f"{who:>16}" for who in names))
+        rows = []
         for name, row in figures["tokens_per_second"].items():
-            if not row:
-                continue
-            columns = "".join(
-                f"{row[who]:10,}{row[who] / row['GPT-2']:5.2f}×"
-                if who in row and "GPT-2" in row
-                else f"{row.get(who, ''):>10}      "
-                for who in names
-            )
-            print(f"{name:10}{columns}".rstrip())
+            ratio = {who: f" {row[who] / row['GPT-2']:.2f}×" for who in row if "GPT-2" in row}
+            cells = [f"{row[who]:,}{ratio.get(who, '')}" if who in row else "" for who in names]
+            rows += [[name, *cells]] if row else []
+        table(["", *names], rows)
         for who, row in figures["as_used"].items():
             print(
-                f"{'as used':10}{who}: {row['name']}, {row['tokens_per_second']:,} a second; "
+                f"{who} as used: {row['name']}, {row['tokens_per_second']:,} a second; "
                 f"{row['faster_than_highest']:.2f}× our own plain float32, "
                 f"{row['faster_than_GPT-2']:.2f}× GPT-2 as it comes"
             )
@@ -193,38 +178,20 @@ def print_speed(found: Mapping[str, Any]) -> None:
 # --- the race ----------------------------------------------------------------------------------
 
 
-class Racer:
-    """A model in training, in a coroutine of its own that pauses between two steps.
+class Racer(Training):
+    """A model in training.
 
-    ``seconds`` is the processor time that it has had. ``curve`` holds its loss on every fourth
-    piece of the validation split at some of them; to measure that takes nobody's time.
+    ``curve`` holds its loss on every fourth piece of the validation split at some seconds; to
+    measure that takes nobody's time.
     """
 
     def __init__(self, model: nn.Module, loss: Loss, steps: int, chosen: Precision, **how: Any):
         _, train, self.valid = characters()
-        self.windows = Windows(train, SMALL.max_len, 12)
         self.sample = pieces(self.valid, SMALL.max_len)
-        self.model, self.steps, self.chosen = model, steps, chosen
-        loss = chosen.of(loss)
-        self.drawn, self.seconds, self.until = 0, 0.0, 0.0
+        self.model, self.steps = model, steps
         self.curve: list[tuple[float, float]] = []
-        self._training = greenlet(lambda: fit(model, loss, self._batch, steps, show=False, **how))
-
-    def _batch(self, step: int) -> Tensor:
-        windows = self.windows(step)  # before the pause, for fit has just seeded the generator
-        if clock() - self._start >= self.until:
-            greenlet.getcurrent().parent.switch()
-        self.drawn = step + 1
-        return windows
-
-    def train_until(self, seconds: float) -> None:
-        """Go on until it has had so many seconds in all, or to its end."""
-        if self._training.dead:
-            return
-        self.until, self._start = seconds, clock() - self.seconds
-        with precision(self.chosen):
-            self._training.switch()
-        self.seconds = clock() - self._start
+        trained = partial(fit, model, chosen.of(loss), steps=steps, show=False, **how)
+        super().__init__(chosen, Windows(train, SMALL.max_len, 12), trained)
 
     def loss(self) -> float:
         """Of the whole validation split."""
@@ -322,36 +289,31 @@ def race(steps: int) -> dict[str, Any]:
 def print_race(found: Mapping[str, Any]) -> None:
     print("\ntiny Shakespeare: loss of the whole validation split,")
     print(f"one thread of {found['processor']}")
-    print(f"{'':28}{'steps':>8}{'seconds':>10}{'of GPT-2':>10}{'loss':>9}")
-    for name, figures in found["runs"].items():
-        share, loss = figures["time"], figures["loss"]
-        print(f"{name:28}{figures['steps']:8,}{figures['seconds']:10.1f}{share:10.3f}{loss:9.4f}")
+    rows = [
+        [name, f"{of['steps']:,}", f"{of['seconds']:.1f}", f"{of['time']:.3f}", f"{of['loss']:.4f}"]
+        for name, of in found["runs"].items()
+    ]
+    table(["", "steps", "seconds", "of GPT-2", "loss"], rows)
 
 
 # --- all ---------------------------------------------------------------------------------------
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="GPT beside transformers' GPT-2.")
-    parser.add_argument("--rounds", type=int, default=15, help="of which medians are taken")
+    parser = arguments("GPT beside transformers' GPT-2.", record=True)
     parser.add_argument("--steps", type=int, default=2000, help="of GPT-2 in the race")
-    parser.add_argument("--record", action="store_true", help="among the course's results")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--speed", action="store_true", help="without the race")
     only.add_argument("--as-used", action="store_true", help="plain float32 and auto's choice")
     only.add_argument("--race", action="store_true", help="the race alone")
     chosen = parser.parse_args()
-    torch.set_num_threads(1)
-    here = {"threads": 1, "processor": processor(), "torch": torch.__version__}
-    found: dict[str, dict[str, Any]] = {}
     if not chosen.race:
         cases = {str(case): speed(case, chosen.rounds, chosen.as_used) for case in CASES}
-        print_speed(found.setdefault("gpt-speed", {"cases": cases, **here}))
+        print_speed(found := {"cases": cases, **machine()})
+        save("gpt-speed", found, chosen.record)
     if not (chosen.speed or chosen.as_used):
-        print_race(found.setdefault("gpt-race", {**race(chosen.steps), **here}))
-    for name, figures in found.items():
-        for folder in (BUILD / "bench", weights.FOLDER / "results")[: 1 + chosen.record]:
-            weights.write_json(folder / f"{name}.json", figures)
+        print_race(found := {**race(chosen.steps), **machine()})
+        save("gpt-race", found, chosen.record)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 On `bilingual` the shipped models are judged afresh from their weights: what they translate without
 a fault, BLEU, and where they look (of a Transformer the head that the valid pairs choose); the
-seconds of training are those that the recipes recorded. Speed is measured here, in one run, on one
-thread and in turns, in processor time: target words a second that the recipe's training takes in
-(pads do not count), and sentences a second that are translated greedily, 256 at a time.
+seconds of training are those that the recipes recorded. Speed is measured here, in one run, in
+processor time: target words a second that the recipe's training takes in (pads do not count), and
+sentences a second that are translated greedily, 256 at a time.
 
 On `fra_eng` stand the figures that the recipes recorded, and those of the last race on 15 000
 pairs, which `python tests/bench/translation.py --transformer` runs; without one, the last recorded.
@@ -14,16 +14,11 @@ Writes tinylib/weights/results/leaderboard.json, which tinylib/lab/models/leader
     python tests/bench/leaderboard.py [--rounds 7]
 """
 
-import argparse
 import json
-import statistics
-import time
-from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import torch
+from benchmark import BUILD, arguments, clock, in_turns, machine, medians
 
 from tinylib.lab.data.batches import Batches, Pair, encode
 from tinylib.lab.data.corpora import Splits, bilingual
@@ -43,15 +38,13 @@ from tinylib.lab.recipes.common import choose_fast_precision, translation_loss
 from tinylib.lab.train import weights
 from tinylib.lab.train.loop import fit
 from tinylib.lab.train.optimisers import adamw
-from tinylib.lab.train.precision import Precision, precision, processor
+from tinylib.lab.train.precision import Precision, precision
 from tinylib.seq2seq import Seq2Seq
 from tinylib.transformer import Transformer
 
-BUILD = Path(__file__).resolve().parents[2] / "_build"
 RACE = BUILD / "bench" / "translation-transformer-15000.json"
 MODELS = {"GRU": "gru", "+ attention": "attention", "Transformer": "transformer"}
 STEPS = 40  # of training, in each round
-clock = time.process_time
 
 
 def evaluated(name: str, translator: Translator, splits: Splits) -> dict[str, Any]:
@@ -96,15 +89,8 @@ def trained(
     optimiser = partial(adamw, weight_decay=0.1)
     start = clock()
     with precision(chosen):
-        fit(
-            translator.model,
-            translation_loss,
-            batch,
-            steps,
-            lr=1e-4,
-            optimiser=optimiser,
-            show=False,
-        )
+        how: Any = {"lr": 1e-4, "optimiser": optimiser, "show": False}
+        fit(translator.model, translation_loss, batch, steps, **how)
     return words / (clock() - start)
 
 
@@ -115,25 +101,13 @@ def translated(translator: Translator, pairs: list[Pair]) -> float:
     return len(pairs) / (clock() - start)
 
 
-def in_turns(rounds: int, runs: Mapping[str, Callable[[], float]]) -> dict[str, float]:
-    """The median of each; all take turns, in another order each round. The first does not count."""
-    names = list(runs)
-    found: dict[str, list[float]] = {name: [] for name in names}
-    for i in range(rounds + 1):
-        for name in names[i % len(names) :] + names[: i % len(names)]:
-            figure = runs[name]()
-            if i:
-                found[name].append(figure)
-    return {name: statistics.median(figures) for name, figures in found.items()}
-
-
 def on_bilingual(rounds: int) -> dict[str, Any]:
     splits = bilingual()
     models = {name: f"bilingual-{ending}" for name, ending in MODELS.items()}
     loaded = {name: load_translator(model) for name, model in models.items()}
     found = {name: evaluated(model, loaded[name], splits) for name, model in models.items()}
     saying = {name: partial(translated, one, splits.test) for name, one in loaded.items()}
-    speeds = in_turns(rounds, saying)
+    speeds = medians(in_turns(saying, rounds))
     chosen = {}
     for name, one in loaded.items():
         batches = Batches(encode(splits.train, *one[1:]), size=64)
@@ -141,7 +115,7 @@ def on_bilingual(rounds: int) -> dict[str, Any]:
     learning = {
         name: partial(trained, one, splits.train, chosen[name]) for name, one in loaded.items()
     }
-    learned = in_turns(rounds, learning)  # last, for it changes the models
+    learned = medians(in_turns(learning, rounds))  # last, for it changes the models
     for name, figures in found.items():
         figures["training_tokens_per_second"] = round(learned[name])
         figures["training_precision"] = chosen[name]._asdict()
@@ -187,20 +161,17 @@ def last_race() -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="The course's translators side by side.")
-    parser.add_argument("--rounds", type=int, default=7, help="how often each speed is measured")
-    rounds = parser.parse_args().rounds
-    torch.set_num_threads(1)
+    rounds = arguments("The course's translators side by side.", rounds=7).parse_args().rounds
     found: dict[str, Any] = {
-        "threads": torch.get_num_threads(),
-        "processor": processor(),
-        "torch": torch.__version__,
+        **machine(),
         "race": last_race(),
         "fra_eng": on_fra_eng(),
         "bilingual": on_bilingual(rounds),
     }
     weights.write_json(weights.FOLDER / "results" / "leaderboard.json", found)
-    print(f"measured on one thread of {processor()}, unless a recipe or the race recorded it:")
+    print(
+        f"measured on one thread of {found['processor']}, unless a recipe or the race recorded it:"
+    )
     for name, recorded in {"the race": found["race"], **found["fra_eng"]["models"]}.items():
         print(f"{name} on {recorded['processor']}")
     for data in MEASURES:

@@ -6,10 +6,10 @@ thread. It attends without a mask, or without looking ahead: ours and PyTorch's 
 
 "As used" is ours in the quicker of the float32 matmul precisions "highest" and "medium", which a
 trial chooses as for the course's recipes (tinylib/lab/train/precision.py), and theirs at torch's
-default, "highest"; beside it stand all at one and the same precision. All take turns, in another
-order each round, so that whatever else the machine does hits all. Times are processor times. Memory
-is what the resident memory of a process of its own grows by, at its peak, in one forward and
-backward pass. Bars stand beside the figures; nothing is judged here.
+default, "highest"; beside it stand all at one and the same precision. Times are processor times, of
+which the median and the least are taken. Memory is what the resident memory of a process of its own
+grows by, at its peak, in one forward and backward pass. Bars stand beside the figures; nothing is
+judged here.
 
     python tests/bench/multi_head.py [--rounds 15]
 """
@@ -20,30 +20,28 @@ import resource
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from benchmark import Run, arguments, machine, medians, milliseconds, save, table
 from torch import Tensor, nn
 from translation import peer
 
-from tinylib.lab.train.precision import FLOAT32, decide, precision, processor
-from tinylib.lab.train.weights import write_json
+from tinylib.lab.train.precision import FLOAT32, decide, precision
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import rotary, sinusoidal
 from tinylib.self_attention import causal_mask
 
-BUILD = Path(__file__).resolve().parents[2] / "_build"
 PRECISIONS = {  # of ours, of the others
     "as used": ("auto", "highest"),
     "all medium": ("medium", "medium"),
     "all highest": ("highest", "highest"),
 }
 CHILDREN = 3  # processes for each figure of memory
-Run = Callable[[], Any]
 
 
 class Case(NamedTuple):
@@ -131,19 +129,6 @@ def texts(case: Case) -> tuple[Tensor, Tensor]:
 # --- time --------------------------------------------------------------------------------------
 
 
-def milliseconds(runs: Mapping[Any, Run], rounds: int) -> dict[Any, list[float]]:
-    """The processor times of each; a first round, that warms up, does not count."""
-    times: dict[Any, list[float]] = {name: [] for name in runs}
-    for turn in range(rounds + 1):
-        first = turn % len(runs)
-        order = [*runs][first:] + [*runs][:first]
-        for name in order if turn % 2 else reversed(order):
-            start = time.process_time()
-            runs[name]()
-            times[name].append(1000 * (time.process_time() - start))
-    return {name: measured[1:] for name, measured in times.items()}
-
-
 @cache
 def precisions(index: int) -> dict[str, tuple[str, str]]:
     """:data:`PRECISIONS` for one of the cases, with what a trial chooses on this processor."""
@@ -167,6 +152,10 @@ def at(name: str, run: Run) -> Run:
     return run_at
 
 
+def of_each(found: dict[tuple[str, str], Any], own: str, theirs: str) -> dict[str, Any]:
+    return {who: found[who, own if who == "ours" else theirs] for who in LAYERS}
+
+
 def times(case: Case, rounds: int) -> list[dict[str, Any]]:
     x, upstream = texts(case)
     layers = {who: make(case) for who, make in LAYERS.items()}
@@ -175,12 +164,12 @@ def times(case: Case, rounds: int) -> list[dict[str, Any]]:
         runs: dict[tuple[str, str], Run] = {}
         for who, layer in layers.items():
             back = what != "forward"
-            run = (lambda f=layer: f.backward(x, upstream)) if back else (lambda f=layer: f.run(x))
+            run: Run = partial(layer.backward, x, upstream) if back else partial(layer.run, x)
             runs |= {(who, name): at(name, run) for name in FLOAT32}
         found = milliseconds(runs, rounds)
         for setting, (own, theirs) in precisions(CASES.index(case)).items():
             for of, summary in (("median", statistics.median), ("least", min)):
-                ms = {who: summary(found[who, own if who == "ours" else theirs]) for who in layers}
+                ms = of_each({key: summary(taken) for key, taken in found.items()}, own, theirs)
                 faster = {who: ms[who] / ms["ours"] for who in case.bars}
                 bars = case.bars if setting == "as used" and what != "forward" else {}
                 row = {"case": str(case), "what": what, "precision": setting, "ours": own}
@@ -213,9 +202,9 @@ def positions(case: Case, rounds: int) -> dict[str, float]:
         torch.autograd.grad(x + sinusoidal(case.T, case.D), x, upstream)
 
     runs = {"layer": lambda: layer.backward(x, upstream), "sinusoidal": added, "rotary": turned}
-    found = milliseconds({name: at("medium", run) for name, run in runs.items()}, rounds)
-    whole = statistics.median(found.pop("layer"))
-    return {name: statistics.median(taken) / whole for name, taken in found.items()}
+    found = medians(milliseconds({name: at("medium", run) for name, run in runs.items()}, rounds))
+    whole = found.pop("layer")
+    return {name: taken / whole for name, taken in found.items()}
 
 
 # --- memory ------------------------------------------------------------------------------------
@@ -253,13 +242,8 @@ def memory(case: Case) -> list[dict[str, Any]]:
 
     found = {(who, name): of(who, name) for who in LAYERS for name in FLOAT32}
     return [
-        {
-            "case": str(case),
-            "precision": setting,
-            "ours": own,
-            "MiB": {who: found[who, own if who == "ours" else theirs] for who in LAYERS},
-        }
-        for setting, (own, theirs) in precisions(CASES.index(case)).items()
+        {"case": str(case), "precision": setting, "ours": both[0], "MiB": of_each(found, *both)}
+        for setting, both in precisions(CASES.index(case)).items()
     ]
 
 
@@ -267,12 +251,9 @@ def memory(case: Case) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="MultiHeadAttention beside PyTorch's and d2l's.")
-    parser.add_argument("--rounds", type=int, default=15, help="of which medians are taken")
+    parser = arguments("MultiHeadAttention beside PyTorch's and d2l's.")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
     if chosen.child:
         who, index, name = chosen.child
         with precision(name):
@@ -280,44 +261,49 @@ def main() -> None:
         return
 
     found: dict[str, Any] = {
-        "threads": 1,
-        "processor": processor(),
-        "torch": torch.__version__,
+        **machine(),
         "rounds": chosen.rounds,
         "differences": {str(case): differences(case) for case in CASES},
         "times": [row for case in CASES for row in times(case, chosen.rounds)],
         "positions": {str(case): positions(case, chosen.rounds) for case in CASES},
         "memory": [row for case in CASES for row in memory(case)],
     }
-    write_json(BUILD / "bench" / "multi_head.json", found)
+    save("multi_head", found)
     report(found)
 
 
 def report(found: dict[str, Any]) -> None:
     print(f"multi-head attention, B×H×T×k, float32, one thread of {found['processor']};")
     print("ms of processor time, and how many times faster ours is, with the bar")
-    head = ""
-    for row in found["times"]:
-        if head != (head := f"{row['case']}, {row['what']}"):
-            print(
-                f"\n{head}\n{'':21}{'ours':>8}{'torch':>8}{'d2l':>8}{'torch':>9}{'d2l':>9}{'bars':>12}"
-            )
-        ms = "".join(f"{row['ms'][who]:8.1f}" for who in LAYERS)
-        faster = "".join(f"{ratio:8.2f}×" for ratio in row["faster"].values())
-        bars = " ".join(f"{bar:.1f}×" for bar in row["bars"].values())
-        name = f" (ours: {row['ours']})" if row["precision"] == "as used" else ""
-        print(f"  {row['precision']:12}{row['of']:7}{ms}{faster}{bars:>12}{name}".rstrip())
+    for (case, what), rows in groupby(found["times"], lambda row: (row["case"], row["what"])):
+        print(f"\n{case}, {what}")
+        table(
+            ["", *LAYERS, "torch", "d2l", "bars", "ours in"],
+            [
+                [
+                    f"{row['precision']}, {row['of']}",
+                    *(f"{ms:.1f}" for ms in row["ms"].values()),
+                    *(f"{ratio:.2f}×" for ratio in row["faster"].values()),
+                    " ".join(f"{bar:.1f}×" for bar in row["bars"].values()),
+                    row["ours"],
+                ]
+                for row in rows
+            ],
+        )
     print("\npeak memory of forward and backward, MiB; ours should be no higher than torch's")
-    print(f"{'':33}{'ours':>8}{'torch':>8}{'d2l':>8}")
-    for row in found["memory"]:
-        mebibytes = "".join(f"{row['MiB'][who]:8.1f}" for who in LAYERS)
-        print(f"{row['case']:20} {row['precision']:12}{mebibytes}")
+    memory = [
+        [f"{row['case']} {row['precision']}", *(f"{size:.1f}" for size in row["MiB"].values())]
+        for row in found["memory"]
+    ]
+    table(["", *LAYERS], memory)
     print("\nforward and backward of positions, as a share of our layer's")
-    for case, shares in found["positions"].items():
-        print(f"{case:20} " + ", ".join(f"{name} {share:.1%}" for name, share in shares.items()))
+    shares = [[case, *(f"{s:.1%}" for s in of.values())] for case, of in found["positions"].items()]
+    table(["", "sinusoidal", "rotary"], shares)
     print("\ndifference from ours, of output and gradient of x, relative to the largest entry")
-    for case, worst in found["differences"].items():
-        print(f"{case:20} " + ", ".join(f"{who} {d:.1g}" for who, d in worst.items()))
+    apart = [
+        [case, *(f"{d:.1g}" for d in of.values())] for case, of in found["differences"].items()
+    ]
+    table(["", "torch", "d2l"], apart)
 
 
 if __name__ == "__main__":

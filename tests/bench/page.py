@@ -12,9 +12,9 @@ import sys
 from itertools import pairwise
 from typing import NamedTuple
 
-from browsing import WIDGETS, Visit, launch, page_of, served, settled
-from conftest import find_chromium
-from playwright.sync_api import Browser, sync_playwright
+from benchmark import browser_and_site, table
+from browsing import WIDGETS, Visit, page_of, settled
+from playwright.sync_api import Browser
 
 from tinylib.lab.train.precision import processor
 
@@ -125,11 +125,8 @@ def measure(browser: Browser, site: str, edit: Edit) -> list[tuple[str, str]]:
         soon, late = (
             visit.page.evaluate(EDITS, [handle, edit._asdict(), late]) for late in (False, True)
         )
-        for name, times, column in (
-            ("updated", soon, 0),
-            ("painted", soon, 1),
-            ("painted, late", late, 1),
-        ):
+        every = ("updated", soon, 0), ("painted", soon, 1), ("painted, late", late, 1)
+        for name, times, column in every:
             values = [row[column] for row in times]
             middle, high = percentile(values, 0.5), percentile(values, 0.95)
             rows.append((f"edit → {name}, p50 / p95", f"{middle:.1f} / {high:.1f} ms"))
@@ -156,30 +153,18 @@ def written(browser: Browser, site: str) -> list[tuple[str, str]]:
                 rows.append((f"{mode}, tokens {first} to {last}", f"{pace:.0f} a second"))
             gaps = [b - a for a, b in pairwise(frames)]
             middle, high = percentile(gaps, 0.5), percentile(gaps, 0.95)
-            rows.append(
-                (f"{mode}, from frame to frame, p50 / p95", f"{middle:.1f} / {high:.1f} ms")
-            )
+            figures = f"{middle:.1f} / {high:.1f} ms"
+            rows.append((f"{mode}, from frame to frame, p50 / p95", figures))
     return rows
 
 
-def report(name: str, rows: list[tuple[str, str]]) -> None:
-    print(f"\n{name}")
-    width = max(len(name) for name, _ in rows)
-    for name, value in rows:
-        print(f"  {name:{width}}  {value}", flush=True)
-
-
 def main() -> None:
-    # Before Playwright is started, because the search starts it to try a browser.
-    chromium = find_chromium(whole=True)
-    with served() as site, sync_playwright() as playwright:
-        browser = launch(playwright, chromium)
+    with browser_and_site() as (browser, site):
         print(f"Chromium {browser.version} on {processor().partition(',')[0]}")
         for stem in sys.argv[1:] or [s for s in WIDGETS if hasattr(WIDGETS[s], "bench")]:
-            report(stem, measure(browser, site, edit_of(stem)))
+            table([stem, ""], measure(browser, site, edit_of(stem)))
         if not sys.argv[1:]:
-            report("generation, writing", written(browser, site))
-        browser.close()
+            table(["generation, writing", ""], written(browser, site))
 
 
 if __name__ == "__main__":

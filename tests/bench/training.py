@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from browsing import FLAGS, UNOPTIMISED, WIDGETS, Visit, page_of, served
-from conftest import find_chromium
-from playwright.sync_api import Browser, Locator, sync_playwright
+from benchmark import browser_and_site
+from browsing import WIDGETS, Visit, page_of
+from playwright.sync_api import Browser, Locator
 
 from tinylib.lab.train.precision import processor
 from tinylib.live.trainer import Trainer
@@ -158,10 +158,7 @@ def main() -> None:
     seconds = [float(word) for word in words if word.isdigit()]
     stems = [word for word in words if not word.isdigit()] or [*TRAINERS, "shakespeare"]
     print(f"training in the page, on {processor()}")
-    chromium = find_chromium(whole=True)  # before Playwright is started, which it starts itself
-    flags = [flag for flag in FLAGS if flag not in UNOPTIMISED]
-    with sync_playwright() as playwright, served() as site:
-        browser = playwright.chromium.launch(executable_path=chromium, args=flags)
+    with browser_and_site() as (browser, site):
         for stem in stems:
             if stem == "shakespeare":
                 shakespeare(browser, site)

@@ -18,22 +18,20 @@ many target words a second are trained on at equal size. Prints a table; it judg
     python tests/bench/translation.py --seconds 250 [--attention | --transformer | --speed] [--all]
 """
 
-import argparse
 import importlib
 import json
 import subprocess
 import sys
-import time
 import warnings
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
 import sacrebleu
 import torch
-from greenlet import greenlet  # type: ignore[import-untyped]
+from benchmark import BUILD, Training, clock, machine, save, table
 from torch import Tensor, nn
 
 from tinylib.lab.data.batches import Batch, Batches, Pair, encode
@@ -53,16 +51,13 @@ from tinylib.lab.recipes.fra_eng import (
     train_fra_eng,
 )
 from tinylib.lab.train.precision import Precision, precision, processor
-from tinylib.lab.train.weights import write_json
 from tinylib.positional_encoding import sinusoidal
 from tinylib.transformer import Transformer
 from tinylib.transformer_block import TransformerConfig
 
-BUILD = Path(__file__).resolve().parents[2] / "_build"
 D2L = "d2l==1.0.3"
 UNNEEDED = ("torchvision", "torchvision.transforms", "pandas", "scipy", "scipy.spatial")
 TURN = 10.0
-clock = time.process_time
 
 
 # --- theirs ------------------------------------------------------------------------------------
@@ -350,37 +345,24 @@ def texts(pairs: list[Pair]) -> tuple[list[str], list[str]]:
 Make = Callable[[], tuple[Translator, Batches]]
 
 
-class Ours:
+class Ours(Training):
     """One of our models, trained by fit() for about so many seconds in all.
 
     Its learning rate is to end at 0, so the number of steps is fixed before, by a trial of another
-    model. The training is a coroutine of its own that pauses between two steps.
+    model.
     """
 
     def __init__(self, make: Make, seconds: float, **how: Any):
-        self.chosen, steps = steps_in(seconds, make)
-        self.translator, self.batches = make()
-        self.model = self.translator.model
-        self.words, self.seconds, self.until = 0, 0.0, 0.0
-        self._training = greenlet(
-            lambda: train_fra_eng(self.model, self._batch, steps, show=False, **how)
-        )
+        chosen, steps = steps_in(seconds, make)
+        self.translator, self.pairs = make()
+        self.model, self.words = self.translator.model, 0
+        trained = partial(train_fra_eng, self.model, steps=steps, show=False, **how)
+        super().__init__(chosen, self._counted, trained)
 
-    def _batch(self, step: int) -> Batch:
-        if clock() - self._start >= self.until:
-            greenlet.getcurrent().parent.switch()
-        drawn = self.batches(step)
+    def _counted(self, step: int) -> Batch:
+        drawn = self.pairs(step)
         self.words += int((drawn.target[:, 1:] != PAD).sum())
         return drawn
-
-    def train_until(self, seconds: float) -> None:
-        """Go on until it has had so many seconds in all, or to its end."""
-        if self._training.dead:
-            return
-        self.until, self._start = seconds, clock() - self.seconds
-        with precision(self.chosen):
-            self._training.switch()
-        self.seconds = clock() - self._start
 
     def translate(self, pairs: list[Pair]) -> list[list[str]]:
         return translate_unchecked(*self.translator, [pair.source for pair in pairs])
@@ -430,8 +412,7 @@ def compete(seconds: float, splits: RealSplits, rivals: dict[str, Ours | Theirs]
     found: dict[str, Any] = {
         "pairs": len(splits.train),
         "held_out": len(splits.test),
-        "threads": torch.get_num_threads(),
-        "processor": processor(),
+        **machine(),
     }
     for name, rival in rivals.items():
         translations = [" ".join(words) for words in rival.translate(splits.test)]
@@ -440,18 +421,18 @@ def compete(seconds: float, splits: RealSplits, rivals: dict[str, Ours | Theirs]
     return found
 
 
-def table(found: Mapping[str, Any], names: Sequence[str]) -> None:
+def print_figures(found: Mapping[str, Any], names: Sequence[str]) -> None:
     """The figures of each, and how many times theirs the first's are."""
     first, *others = names
-    print(f"{'':18}{first:>16}" + "".join(f"{other:>16}{'ratio':>8}" for other in others))
+    rows = []
     for key, figure in found[first].items():
-        if isinstance(figure, str):
-            others_are = "".join(f"{found[other][key]:>16}{'':8}" for other in others)
-            print(f"{key:18}{figure:>16}{others_are}".rstrip())
-            continue
-        theirs = [found[other][key] for other in others]
-        columns = "".join(f"{other:16,.1f}{figure / (other or 1e-9):8.2f}" for other in theirs)
-        print(f"{key.replace('_', ' '):18}{figure:16,.1f}{columns}")
+        texts = isinstance(figure, str)
+        row = [key.replace("_", " "), figure if texts else f"{figure:,.1f}"]
+        for theirs in (found[other][key] for other in others):
+            ratio = "" if texts else f"{figure / (theirs or 1e-9):.2f}"
+            row += [theirs if texts else f"{theirs:,.1f}", ratio]
+        rows.append(row)
+    table(["", first, *(head for other in others for head in (other, "ratio"))], rows)
 
 
 def at_equal_size(seconds: float, train: list[Pair], num_steps: int) -> dict[str, Any]:
@@ -472,7 +453,7 @@ def at_equal_size(seconds: float, train: list[Pair], num_steps: int) -> dict[str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Our models beside d2l's on real sentences.")
+    parser = ArgumentParser(description="Our models beside d2l's on real sentences.")
     parser.add_argument("--seconds", type=float, default=250.0, help="processor time of each")
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--attention", action="store_true", help="with attention, and our GRU")
@@ -511,10 +492,10 @@ def main() -> None:
     if chosen.transformer:
         found["equal size"] = at_equal_size(min(seconds, 40.0), splits.train, num_steps)
     name = f"translation-{kind_of(chosen)}{found['pairs']}"
-    write_json(BUILD / "bench" / f"{name}.json", found)
+    save(name, found)
     print(f"trained on {found['pairs']} pairs, one thread of {found['processor']};")
     print(f"{found['held_out']} held out, greedy")
-    table(found, list(rivals))
+    print_figures(found, list(rivals))
     if chosen.transformer:
         speeds(found["equal size"])
 
@@ -523,14 +504,14 @@ def speeds(found: dict[str, Any]) -> None:
     """Print them, and write them into the last race's file, if there is one."""
     print(f"at equal size: {LAYERS} layers, {WIDTH} wide, {HEADS} heads, {FEED} in between;")
     print(f"one thread of {processor()}")
-    table(found, list(found))
+    print_figures(found, list(found))
     path = BUILD / "bench" / f"translation-transformer-{SHORT['size']}.json"
     if path.is_file():
         raced = json.loads(path.read_text(encoding="utf-8"))
-        write_json(path, raced | {"equal size": found})
+        save(path.stem, raced | {"equal size": found})
 
 
-def kind_of(chosen: argparse.Namespace) -> str:
+def kind_of(chosen: Namespace) -> str:
     return "attention-" if chosen.attention else "transformer-" if chosen.transformer else ""
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from peers import products
+from peers import close, exact, products
 from torch import Tensor
 
 from tinylib.attention_scoring import attend
@@ -12,12 +12,6 @@ from tinylib.multi_head_attention import (
     multi_head_attention,
 )
 from tinylib.self_attention import causal_mask
-
-
-def close(x: Tensor, other: Tensor, tolerance: float = 1e-5) -> None:
-    """Up to the tolerance, as a part of 1 or of the largest number there is."""
-    largest = max(1.0, other.abs().max().item()) if other.numel() else 1.0
-    torch.testing.assert_close(x, other, rtol=tolerance, atol=tolerance * largest)
 
 
 def some(*shape: int, seed: int = 0, share: float = 0.6) -> Tensor:
@@ -76,7 +70,7 @@ def test_the_fast_path_of_long_texts(precision: str, causal: bool) -> None:
             wanted = multi_head_attention(x, k, v, 2, both if both is None else both[-len(x) :])
             with products(precision):
                 fast = fast_multi_head_attention(x, k, v, 2, own, causal=causal)
-            close(fast, wanted.output, 1e-9)
+            close(fast, wanted.output)
 
 
 @pytest.mark.parametrize(("precision", "max_len"), [("highest", 0), ("high", 256), ("medium", 256)])
@@ -109,7 +103,7 @@ def test_the_fast_path_is_told_that_nobody_looks_ahead() -> None:
     torch.manual_seed(0)
     q, k, v = (torch.randn(B, T, w, dtype=torch.float64) for w in (K, K, V))
     wanted = attend(q, k, v, torch.ones(T, T, dtype=torch.bool).tril()).output
-    torch.testing.assert_close(fused_attend(q, k, v, causal=True), wanted, rtol=1e-9, atol=1e-9)
+    exact(fused_attend(q, k, v, causal=True), wanted)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import torch
+from amounts import many
 from hypothesis import given
 from hypothesis import strategies as st
-from peers import close, gpt2, randomised, without_cache
+from peers import beside_transformers, close, gpt2, randomised, without_cache
 from torch import Tensor, nn
 
 from tinylib.checks import check_room
-from tinylib.decoding import greedy
 from tinylib.generation import (
     Number,
     Sampling,
@@ -146,29 +146,15 @@ def test_no_cut_minds_the_order_of_the_tokens(counts: list[int], random: Any) ->
     order = list(range(len(counts)))
     random.shuffle(order)
     logits = logits_of(counts)
-    for cut in (
-        lambda x: top_k(x, 3),
-        lambda x: top_p(x, 0.61),
-        lambda x: apply_temperature(x, 0.7),
-    ):
-        assert torch.equal(cut(logits[order]), cut(logits)[order])
-
-
-def test_each_row_is_cut_for_itself() -> None:
-    logits = torch.randn(2, 3, 7, dtype=torch.float64)
-    sampling = Sampling(0.8, 5, 0.7)
-    rows = [sampling.process(row) for row in logits.flatten(0, 1)]
-    assert torch.equal(sampling.process(logits), torch.stack(rows).view_as(logits))
+    for cut, knob in ((top_k, 3), (top_p, 0.61), (apply_temperature, 0.7)):
+        assert torch.equal(cut(logits[order], knob), cut(logits, knob)[order])  # type: ignore[operator]
 
 
 def test_the_knobs_are_turned_in_order() -> None:
     """By hand: .5 .25 .15 .1, squared by a temperature of 1/2, are .7246 .1812 .0652 .0290."""
     logits = torch.tensor([0.5, 0.25, 0.15, 0.1], dtype=torch.float64).log()
-    close(
-        Sampling(0.5).process(logits).softmax(-1),
-        torch.tensor([0.7246, 0.1812, 0.0652, 0.0290], dtype=torch.float64),
-        1e-4,
-    )
+    squared = torch.tensor([0.7246, 0.1812, 0.0652, 0.0290], dtype=torch.float64)
+    close(Sampling(0.5).process(logits).softmax(-1), squared, 1e-4)
     found = Sampling(0.5, p=0.9).process(logits).softmax(-1)  # .7246 + .1812 = .9058 is enough
     close(found, torch.tensor([0.8, 0.2, 0, 0], dtype=torch.float64))
     found = Sampling(p=0.9).process(logits).softmax(-1)  # .5 + .25 + .15 is just enough
@@ -178,18 +164,18 @@ def test_the_knobs_are_turned_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cut", "says"),
+    ("cut", "knob", "message"),
     [
-        (lambda x: apply_temperature(x, -0.1), "temperature is -0.1"),
-        (lambda x: apply_temperature(x, math.nan), "temperature is nan"),
-        (lambda x: top_k(x, 0), "k is 0"),
-        (lambda x: top_p(x, -0.1), "p is -0.1"),
-        (lambda x: top_p(x, 1.1), "p is 1.1"),
+        (apply_temperature, -0.1, "temperature is -0.1"),
+        (apply_temperature, math.nan, "temperature is nan"),
+        (top_k, 0, "k is 0"),
+        (top_p, -0.1, "p is -0.1"),
+        (top_p, 1.1, "p is 1.1"),
     ],
 )
-def test_impossible_knobs_are_told(cut: Any, says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        cut(torch.zeros(3))
+def test_impossible_knobs_are_refused(cut: Any, knob: Number, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        cut(torch.zeros(3), knob)
 
 
 # --- draws -------------------------------------------------------------------------------------
@@ -248,15 +234,6 @@ def test_draws_are_as_likely_as_they_should_be(sampling: Sampling, seed: int) ->
     assert chi_square(sample(LOGITS.expand(len(u), -1), u), other) > 1, "it would notice"
 
 
-def test_the_draws_of_generate_are_fair() -> None:
-    """4 000 texts of one token each, with all knobs turned."""
-    model, prompt, sampling = small(), tokens(1, 5), Sampling(0.8, 7, 0.95)
-    p = sampling.process(model(prompt)[0, -1]).softmax(-1)
-    drawn = generate(model, prompt.expand(4000, -1), 1, sampling, numbers(4000, 1))
-    assert chi_square(drawn[:, 0], p) < 1
-    assert 2 < (p > 0).sum() < V
-
-
 def test_the_nth_token_is_drawn_with_the_nth_number() -> None:
     model, text, sampling, u = small(), tokens(2, 3), Sampling(0.9, 9, 0.95), numbers(2, 7)
     found = generate(model, text, 7, sampling, u)
@@ -268,10 +245,10 @@ def test_the_nth_token_is_drawn_with_the_nth_number() -> None:
 
 def test_draws_are_fair_in_half_precision() -> None:
     """Sums of bf16 numbers would be far off: those of probabilities are taken in fp32."""
-    model, prompt = small(V=1009).bfloat16(), tokens(1, 5)
+    model, prompt, B = small(V=1009).bfloat16(), tokens(1, 5), many(4000, 20_000)
     p = model(prompt)[0, -1].double().softmax(-1)
-    drawn = generate(model, prompt.expand(20_000, -1), 1, Sampling(), numbers(20_000, 1).float())
-    rare = p * 20_000 < 5
+    drawn = generate(model, prompt.expand(B, -1), 1, Sampling(), numbers(B, 1).float())
+    rare = p * B < 5
     both = torch.cat([p[~rare], p[rare].sum()[None]])
     place = torch.cumsum(~rare, 0) - 1
     place[rare] = len(both) - 1
@@ -281,7 +258,7 @@ def test_draws_are_fair_in_half_precision() -> None:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_draws_from_half_precision_are_fair(dtype: torch.dtype) -> None:
     """Sums of bf16 probabilities would be too coarse: half of the tokens were never drawn."""
-    V, u = 1009, numbers(1, 100_000)[0]
+    V, u = 1009, numbers(1, many(6000, 100_000))[0]
     even = torch.zeros(V, dtype=dtype).expand(len(u), V)
     assert chi_square(sample(even, u), torch.ones(V) / V) < 1
 
@@ -304,6 +281,7 @@ def caches(model: GPT, B: int) -> Any:
     return reserve_caches(model, B, model.config.max_len)
 
 
+@pytest.mark.usefixtures("unchecked")
 @given(
     st.sampled_from(FORMS),
     st.integers(1, 3),
@@ -368,6 +346,7 @@ def test_cached_uncached_padded_and_alone_are_one_text(
     assert torch.equal(found, generate(model, other, *how)), "what a pad is does not matter"
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(("norm", "positions"), FORMS)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-9), (torch.float32, 1e-5)])
 def test_logits_behind_pads_are_those_without(
@@ -399,30 +378,16 @@ def test_logits_behind_pads_are_those_without(
         torch.set_float32_matmul_precision(before)
 
 
-@pytest.mark.parametrize("pads", [None, [0, 3, 1]])
-def test_it_writes_what_transformers_writes(pads: list[int] | None) -> None:
+@beside_transformers
+def test_it_writes_what_transformers_writes() -> None:
     model = small(max_len=40).float()
     theirs, prompt = gpt2(model).eval(), tokens(3, 6)
-    hidden = torch.zeros(3) if pads is None else torch.tensor(pads)
-    mask = (torch.arange(6) >= hidden[:, None]).long()
-    wanted: Any = theirs.generate(
-        prompt, attention_mask=mask, max_new_tokens=30, do_sample=False, pad_token_id=0
-    )
-    given = None if pads is None else torch.tensor(pads)
-    assert torch.equal(generate(model, prompt, 30, pads=given), wanted[:, 6:])
-
-
-def test_greedy_is_decodings_greedy() -> None:
-    model, prompt = small(), tokens(3, 1)
-    prompt[:] = 4
-    seen = model.read(prompt[:, :0])[1]
-
-    def step(state: Any, token: Tensor) -> Any:
-        logits, state = model.read(token[:, None], state)
-        return logits[:, 0], state
-
-    wanted = greedy(step, seen, 4, V, 15)
-    assert torch.equal(generate(model, prompt, 15), wanted.tokens)
+    for pads in (None, torch.tensor([0, 3, 1])):
+        hidden = torch.zeros(3) if pads is None else pads
+        mask = (torch.arange(6) >= hidden[:, None]).long()
+        how: Any = {"max_new_tokens": 30, "do_sample": False, "pad_token_id": 0}
+        wanted = theirs.generate(prompt, attention_mask=mask, **how)[:, 6:]
+        assert torch.equal(generate(model, prompt, 30, pads=pads), wanted)
 
 
 def test_a_text_ends_at_its_eos() -> None:
@@ -439,19 +404,13 @@ def test_a_text_ends_at_its_eos() -> None:
 
 
 def test_it_stops_when_all_texts_have_ended() -> None:
-    model, prompt = small(), tokens(2, 4)
-    read = 0
-
-    def count(*_: Any) -> None:
-        nonlocal read
-        read += 1
-
+    model, prompt, passes = small(), tokens(2, 4), list[int]()
     first = generate(model, prompt[:1], 1)
-    hook = model.blocks[0].attention_norm.register_forward_hook(count)
+    hook = model.blocks[0].attention_norm.register_forward_hook(lambda *_: passes.append(1))
     found = generate(model, prompt[:1].repeat(2, 1), 15, eos=int(first))
     hook.remove()
     assert (found == first).all() and found.shape == (2, 15)
-    assert read == 1
+    assert len(passes) == 1
 
 
 def test_an_eos_in_the_prompt_ends_nothing() -> None:
@@ -529,7 +488,7 @@ def test_fast_modules_may_be_nested() -> None:
     assert all(module.training for module in model.modules())
 
 
-def test_with_fast_modules_what_is_wrong_is_told(unchecked: None) -> None:
+def test_with_fast_modules_what_is_wrong_is_refused(unchecked: None) -> None:
     model = small()
     with fast_modules(model), pytest.raises(ValueError, match="keys has width 7: make it 30"):
         model.blocks[0].attention.project(torch.zeros(2, 30).double(), torch.zeros(2, 7).double())
@@ -559,6 +518,7 @@ def test_weights_stored_by_columns_are_the_same_weights(tmp_path: Path) -> None:
 # --- beams -------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_a_beam_of_one_is_greedy() -> None:
     for form in FORMS:
         model, prompt = small(norm=form[0], positions=form[1]), tokens(4)
@@ -592,7 +552,7 @@ def test_a_beam_ends_at_eos() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         ({"prompt": tokens(2, 0)}, "a prompt is a token or more"),
         ({"pads": torch.tensor([4, 0])}, "a prompt is a token or more"),
@@ -608,16 +568,16 @@ def test_a_beam_ends_at_eos() -> None:
     ids=str,
 )
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
-def test_what_cannot_be_written_is_told(
-    change: dict[str, Any], says: str, positions: str, unchecked: None
+def test_what_cannot_be_written_is_refused(
+    change: dict[str, Any], message: str, positions: str, unchecked: None
 ) -> None:
     how: dict[str, Any] = {"prompt": tokens(2, 4), "length": 3} | change
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=message):
         generate(small(positions=positions), **how)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -0.1, 1.1, math.inf, -math.inf])
-def test_numbers_that_are_no_chances_are_told(wrong: float) -> None:
+def test_numbers_that_are_no_chances_are_refused(wrong: float) -> None:
     """A single one of them, wherever it stands; 1 is what a number just below may round to."""
     model, prompt, u = small(), tokens(2, 4), numbers(2, 3)
     u[0, 1], u[1, 2] = 0.0, 1.0
@@ -628,7 +588,7 @@ def test_numbers_that_are_no_chances_are_told(wrong: float) -> None:
     assert generate(model, prompt, 3, None, u).shape == (2, 3), "greedy search needs none"
 
 
-def test_an_unknown_token_is_told() -> None:
+def test_an_unknown_token_is_refused() -> None:
     model = small()
     for token in (-1, V):
         message = rf"token {token} is not among 0 … 12 \(V = 13\)"
@@ -643,6 +603,7 @@ def test_a_prompt_is_a_batch_of_texts() -> None:
         check_room(tokens(4), 3, LONGEST, None)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_the_whole_context_can_be_filled() -> None:
     for positions in ("learned", "rotary"):
         model = small(positions=positions)
@@ -650,7 +611,7 @@ def test_the_whole_context_can_be_filled() -> None:
         assert beam_search(model, tokens(4), LONGEST - 3, 2).tokens.shape == (1, 2, LONGEST - 3)
 
 
-def test_nan_is_told() -> None:
+def test_nan_is_refused() -> None:
     model = small()
     with torch.no_grad():
         model.blocks[0].feed_forward.w_1.weight[0, 0] = torch.nan

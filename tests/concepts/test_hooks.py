@@ -64,6 +64,7 @@ def test_a_tap_knows_whether_it_is_watched():
     assert not model.result.watched
 
 
+@pytest.mark.xdist_group("export")
 def test_a_tap_leaves_no_node_in_an_exported_graph():
     x = torch.randn(7, 7)
 

@@ -10,10 +10,10 @@ import torch
 from amounts import many
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from peers import products
+from peers import close, products
 from torch import Tensor, nn
 
-from tinylib.attention_scoring import AdditiveScore, attend, dot_score, length_mask
+from tinylib.attention_scoring import AdditiveScore, attend, dot_score
 from tinylib.hooks import capture
 from tinylib.multi_head_attention import (
     MultiHeadAttention,
@@ -26,12 +26,6 @@ from tinylib.self_attention import SelfAttention, causal_mask
 
 B, T, S, H, K, V, D = 2, 5, 7, 3, 11, 13, 17
 FLOATS = [(torch.float64, 1e-9), (torch.float32, 1e-5)]
-
-
-def close(x: Tensor, other: Tensor, tolerance: float = 1e-5) -> None:
-    """Up to the tolerance, as a part of 1 or of the largest number there is."""
-    largest = max(1.0, other.abs().max().item()) if other.numel() else 1.0
-    torch.testing.assert_close(x, other, rtol=tolerance, atol=tolerance * largest)
 
 
 def drawn(seed: int = 0, batch: tuple[int, ...] = (B,)) -> tuple[Tensor, Tensor, Tensor]:
@@ -72,15 +66,6 @@ def by_hand(
 # --- split and merge ---------------------------------------------------------------------------
 
 
-def test_the_shapes_of_the_chapter() -> None:
-    """(2, 4, 100) with 5 heads, (10, 4, 20) if the heads are put to the batch, and back."""
-    x = torch.randn(2, 4, 100)
-    heads = split_heads(x, 5)
-    assert heads.shape == (2, 5, 4, 20) and heads.flatten(0, 1).shape == (10, 4, 20)
-    assert torch.equal(merge_heads(heads), x)
-    assert merge_heads(heads.flatten(0, 1).unflatten(0, (2, 5))).shape == (2, 4, 100)
-
-
 @given(
     batch=st.lists(st.integers(1, 3), max_size=2),
     rows=st.integers(1, 4),
@@ -99,13 +84,6 @@ def test_where_every_number_goes(batch: list[int], rows: int, heads: int, width:
     assert torch.equal(merge_heads(split), x)
     cut = torch.stack(x.chunk(heads, -1), -3)
     assert torch.equal(split, cut)
-
-
-def test_splitting_is_not_reshaping() -> None:
-    """(B, T, H·k) seen as (B, H, T, k) would mix the words."""
-    x = torch.arange(12.0).view(1, 2, 6)
-    assert split_heads(x, 3)[0, 0].tolist() == [[0, 1], [6, 7]]
-    assert not torch.equal(split_heads(x, 3), x.view(1, 3, 2, 2))
 
 
 @pytest.mark.parametrize("heads", [-1, 0, 2, 4, 7])
@@ -144,9 +122,9 @@ def test_it_is_a_loop_over_heads(
     on = (torch.tensor(True) if head_mask is None else head_mask).expand(B, H)
     for b in range(B):
         output, weights = by_hand(q[b], k[b], v[b], H, allowed[b], on[b])
-        close(seen.output[b], output, 1e-9)
-        close(fast[b], output, 1e-9)
-        close(seen.weights[b], weights, 1e-9)
+        close(seen.output[b], output)
+        close(fast[b], output)
+        close(seen.weights[b], weights)
         assert torch.equal(seen.scores[b] == -torch.inf, ~allowed[b])
 
 
@@ -157,13 +135,13 @@ def test_a_text_without_batch_and_one_with_two_batch_axes() -> None:
         whole = multi_head_attention(q, k, v, H, mask)
         fast = fast_multi_head_attention(q, k, v, H, mask)
         assert whole.output.shape == (B, 3, T, H * V)
-        close(fast, whole.output, 1e-9)
+        close(fast, whole.output)
         heads = mask if mask.ndim in (2, 5) else mask.unsqueeze(-3)
         heads = heads.expand(B, 3, H, T, S)
         for b, c in ((0, 2), (1, 0)):
             one = multi_head_attention(q[b, c], k[b, c], v[b, c], H, heads[b, c])
-            close(one.output, whole.output[b, c], 1e-9)
-            close(one.weights, whole.weights[b, c], 1e-9)
+            close(one.output, whole.output[b, c])
+            close(one.weights, whole.weights[b, c])
             assert one.weights.shape == (H, T, S)
 
 
@@ -172,11 +150,11 @@ def test_as_many_heads_as_batch_rows_and_a_mask_of_3_axes() -> None:
     q, k, v = drawn(batch=(H,))
     mask = some(H, T, S)
     output = multi_head_attention(q, k, v, H, mask).output
-    close(output, multi_head_attention(q, k, v, H, mask[:, None].expand(H, H, T, S)).output, 1e-9)
-    close(output, fast_multi_head_attention(q, k, v, H, mask), 1e-9)
+    close(output, multi_head_attention(q, k, v, H, mask[:, None].expand(H, H, T, S)).output)
+    close(output, fast_multi_head_attention(q, k, v, H, mask))
     q, k, v = (x.expand(H, *x.shape) for x in (q, k, v))
     twice = multi_head_attention(q, k, v, H, mask).output
-    close(twice, output.expand_as(twice), 1e-9)
+    close(twice, output.expand_as(twice))
 
 
 def test_one_head_is_attention_itself() -> None:
@@ -185,12 +163,6 @@ def test_one_head_is_attention_itself() -> None:
     seen, plain = multi_head_attention(q, k, v, 1, mask), attend(q, k, v, mask)
     assert torch.equal(seen.output, plain.output)
     assert torch.equal(seen.weights[:, 0], plain.weights)
-
-
-def test_another_score_is_taken_by_every_head() -> None:
-    q, k, v = drawn()
-    seen = multi_head_attention(q, k, v, H, score=dot_score)
-    close(seen.weights, (split_heads(q, H) @ split_heads(k, H).mT).softmax(-1), 1e-9)
 
 
 class Inputs(NamedTuple):
@@ -225,6 +197,7 @@ def inputs(draw: st.DrawFn) -> Inputs:
     return Inputs(q, keys, values, heads, mask, head_mask, felt)
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("dtype", "tolerance", "precision"),
     [
@@ -267,7 +240,7 @@ def test_the_fast_path_broadcasts_batches(
     q, k, v = (torch.randn(n, length, 6, generator=g, dtype=torch.float64) for n in (3, 1, 1))
     wanted = multi_head_attention(q, k, v, 2, causal_mask(length) if causal else None).output
     with products(precision):
-        close(fast_multi_head_attention(q, k, v, 2, causal=causal), wanted, 1e-9)
+        close(fast_multi_head_attention(q, k, v, 2, causal=causal), wanted)
 
 
 # --- torch's module ----------------------------------------------------------------------------
@@ -372,9 +345,10 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("watched", [False, True])
 @pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
-@settings(max_examples=many(40, 200))
+@settings(max_examples=many(20, 200))
 @given(case=cases())
 def test_it_is_torchs_module(
     watched: bool, dtype: torch.dtype, tolerance: float, case: Case
@@ -422,7 +396,7 @@ def test_a_query_that_may_attend_to_nothing_is_0_here_and_nan_in_torch() -> None
         grads = torch.autograd.grad(output[0, 1].sum(), [x, layer.w_v.weight, layer.w_q.weight])
         assert not any(grad.any() for grad in grads)
     without = torch.tensor([True, True, False])
-    close(layer(x, mask=mask)[1, 3], layer(x, head_mask=without)[1, 3])
+    close(layer(x, mask=mask)[1, 3], layer(x, head_mask=without)[1, 3], 1e-5)
 
 
 # --- the module --------------------------------------------------------------------------------
@@ -459,8 +433,8 @@ def test_queries_keys_and_values_of_three_texts(forward: Callable[..., Tensor], 
     for b in range(B):
         q, k, v = layer.w_q(x[b]), layer.w_k(y[b]), layer.w_v(u[b])
         z, _ = by_hand(q, k, v, H, mask[b].expand(H, T, S), on)
-        close(output[b], layer.w_o(z), 1e-9)
-        close(forward(layer, x[b], y[b], u[b], mask=mask[b]), output[b], 1e-9)
+        close(output[b], layer.w_o(z))
+        close(forward(layer, x[b], y[b], u[b], mask=mask[b]), output[b])
 
 
 @both_paths
@@ -475,7 +449,7 @@ def test_without_keys_it_is_self_attention_and_without_values_they_are_the_keys(
     assert not torch.allclose(forward(layer, x, y), forward(layer, x, y, y.flip(1)))
     single, self_attention = MultiHeadAttention(12, 1), SelfAttention(12)
     self_attention.load_state_dict({n: w for n, w in single.state_dict().items() if "w_o" not in n})
-    close(forward(single, x), single.w_o(self_attention(x)))
+    close(forward(single, x), single.w_o(self_attention(x)), 1e-5)
 
 
 def test_widths_are_the_share_of_a_head_unless_they_are_given() -> None:
@@ -497,36 +471,11 @@ def test_the_output_is_the_sum_of_what_each_head_adds(forward: Callable[..., Ten
     mask = some(B, T, S)
     shares = [forward(layer, *rows, mask=mask, head_mask=only) for only in torch.eye(H).bool()]
     whole = forward(layer, *rows, mask=mask)
-    close(sum(shares, torch.zeros(())), whole, 1e-9)
+    close(sum(shares, torch.zeros(())), whole)
     for h, share in enumerate(shares):
         z = split_heads(layer.w_v(rows[2]), H)[:, h]
         weights = layer.forward_with_weights(*rows, mask=mask).weights[:, h]
-        close(share, weights @ z @ layer.w_o.weight[:, h * V : (h + 1) * V].T, 1e-9)
-
-
-@both_paths
-def test_heads_can_be_switched_off_for_each_text(forward: Callable[..., Tensor]) -> None:
-    layer, rows = layer_of(bias=True), rows_of(B)
-    on = torch.tensor([[True, False, True], [False, False, False]])
-    output = forward(layer, *rows, head_mask=on)
-    close(output[0], forward(layer, *rows, head_mask=on[0])[0], 1e-9)
-    assert torch.equal(output[1], layer.w_o.bias.expand(T, D))
-    everyone = torch.ones(H, dtype=torch.bool)
-    assert torch.equal(forward(layer, *rows, head_mask=everyone), forward(layer, *rows))
-    one = [x[0] for x in rows]
-    close(forward(layer, *one, head_mask=on[0]), output[0], 1e-9)
-    output[0].sum().backward()
-    assert layer.w_v.weight.grad is not None
-    assert layer.w_v.weight.grad.view(H, V, D).abs().sum((1, 2)).gt(0).tolist() == on[0].tolist()
-
-
-def test_switching_a_head_off_leaves_its_weights_to_be_seen() -> None:
-    layer, rows = layer_of(), rows_of(B)
-    off = torch.tensor([True, False, True])
-    assert torch.equal(
-        layer.forward_with_weights(*rows, head_mask=off).weights,
-        layer.forward_with_weights(*rows).weights,
-    )
+        close(share, weights @ z @ layer.w_o.weight[:, h * V : (h + 1) * V].T)
 
 
 def test_recording_shows_every_heads_weights_and_scores() -> None:
@@ -542,9 +491,9 @@ def test_recording_shows_every_heads_weights_and_scores() -> None:
     for h in range(H):
         at = slice(h * K, (h + 1) * K)
         scores = q[..., at] @ k[..., at].mT / K**0.5
-        close(wanted.scores[:, h], scores.masked_fill(~mask, -torch.inf), 1e-9)
-    close(wanted.weights, wanted.scores.softmax(-1), 1e-9)
-    close(watched, layer(*rows, mask=mask, head_mask=on), 1e-9)
+        close(wanted.scores[:, h], scores.masked_fill(~mask, -torch.inf))
+    close(wanted.weights, wanted.scores.softmax(-1))
+    close(watched, layer(*rows, mask=mask, head_mask=on))
 
 
 def test_what_nobody_watches_takes_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -552,8 +501,8 @@ def test_what_nobody_watches_takes_the_fast_way(monkeypatch: pytest.MonkeyPatch)
     layer, other, rows = layer_of(), layer_of(score=dot_score), rows_of(B)
     wanted, (q, k, v) = layer.forward_with_weights(*rows).output, layer.project(*rows)
     monkeypatch.delattr(MultiHeadAttention, "attend_with_weights")
-    close(layer(*rows), wanted, 1e-9)
-    close(layer.attend(q, k, v), wanted, 1e-9)
+    close(layer(*rows), wanted)
+    close(layer.attend(q, k, v), wanted)
     with capture(layer), pytest.raises(AttributeError, match="attend_with_weights"):
         layer(*rows)
     with pytest.raises(AttributeError, match="attend_with_weights"):
@@ -575,7 +524,7 @@ def test_what_is_projected_can_be_kept(watched: bool, built_in: bool) -> None:
     for one, other in zip(seen, wanted, strict=True):
         assert torch.equal(one, other)
     with capture(layer) if watched else nullcontext():
-        close(layer.attend(q, k, v, mask, on), wanted.output, 1e-9)
+        close(layer.attend(q, k, v, mask, on), wanted.output)
         whole = layer.attend(q, k, v)
         kept_k, kept_v = k[:, :0], v[:, :0]
         for t in range(T):
@@ -583,7 +532,7 @@ def test_what_is_projected_can_be_kept(watched: bool, built_in: bool) -> None:
             kept_k, kept_v = torch.cat([kept_k, k_t], 1), torch.cat([kept_v, v_t], 1)
             now = layer.attend(of_t, kept_k, kept_v)
             if built_in or t == T - 1:
-                close(now[:, 0], whole[:, t], 1e-9)
+                close(now[:, 0], whole[:, t])
 
 
 @both_paths
@@ -600,13 +549,13 @@ def test_another_score_is_what_the_layer_compares_with(
     assert not torch.allclose(forward(plain, x, mask=mask), forward(scaled, x, mask=mask))
     with torch.no_grad():
         scaled.w_q.weight *= 2  # √4
-    close(forward(plain, x, mask=mask), forward(scaled, x, mask=mask), 1e-9)
+    close(forward(plain, x, mask=mask), forward(scaled, x, mask=mask))
     learned = MultiHeadAttention(12, H, score=AdditiveScore(4)).double()
     assert "score.w_v" in learned.state_dict()
     q, k, v = (split_heads(y, H) for y in learned.project(x))
     weights = learned.score(q, k).masked_fill(~mask[:, None], -torch.inf).softmax(-1)
     weights = weights.nan_to_num()  # queries that may look at nothing
-    close(forward(learned, x, mask=mask), learned.w_o(merge_heads(weights @ v)), 1e-9)
+    close(forward(learned, x, mask=mask), learned.w_o(merge_heads(weights @ v)))
 
 
 def test_one_tap_is_enough_to_watch() -> None:
@@ -618,20 +567,6 @@ def test_one_tap_is_enough_to_watch() -> None:
         hook.remove()
         layer(*rows)
         assert [x.shape for x in passed] == [(B, H, T, S)]
-
-
-@both_paths
-@pytest.mark.parametrize("built_in", [False, True])
-def test_the_future_changes_nothing(forward: Callable[..., Tensor], built_in: bool) -> None:
-    torch.manual_seed(0)
-    layer, x = MultiHeadAttention(12, H, causal=built_in), torch.randn(B, T, 12)
-    mask = None if built_in else causal_mask(T)
-    for at in range(1, T):
-        other = x.clone()
-        other[:, at:] = 100 * torch.randn(B, T - at, 12)
-        before, after = forward(layer, x, mask=mask), forward(layer, other, mask=mask)
-        assert torch.equal(before[:, :at], after[:, :at])
-        assert not torch.allclose(before[:, at:], after[:, at:])
 
 
 @both_paths
@@ -648,10 +583,10 @@ def test_causal_is_a_causal_mask_beside_any_other(
     past = causal_mask(T)
     shapes = [(T, T), (1, T), (*batch, T, T), (*batch, 1, T), (*batch, H, T, T)]
     with products(precision):
-        close(forward(causal, x), forward(free, x, mask=past), 1e-9)
+        close(forward(causal, x), forward(free, x, mask=past))
         for shape in shapes:
             mask = some(*shape)
-            close(forward(causal, x, mask=mask), forward(free, x, mask=mask & past), 1e-9)
+            close(forward(causal, x, mask=mask), forward(free, x, mask=mask & past))
 
 
 @both_paths
@@ -663,22 +598,10 @@ def test_fewer_queries_than_keys_are_the_last_words(
     layer, y = MultiHeadAttention(12, H, causal=True), torch.randn(B, S, 12)
     with products(precision):
         whole = forward(layer, y)
-        close(forward(layer, y[:, -T:], y), whole[:, -T:])
-        close(forward(layer, y[:, -1:], y), whole[:, -1:])
+        close(forward(layer, y[:, -T:], y), whole[:, -T:], 1e-5)
+        close(forward(layer, y[:, -1:], y), whole[:, -1:], 1e-5)
         with pytest.raises(ValueError, match="7 queries but 5 keys: causal needs T ≤ S"):
             forward(layer, y, y[:, :T])
-
-
-@both_paths
-def test_padding_changes_nothing(forward: Callable[..., Tensor]) -> None:
-    layer, (x, y, u) = layer_of(), rows_of(B)
-    lengths = torch.tensor([4, 6])
-    mask = length_mask(lengths, S)[:, None, :]
-    output = forward(layer, x, y, u, mask=mask)
-    junk = ~mask[:, 0, :, None]
-    close(forward(layer, x, y + 100 * junk, u - 100 * junk, mask=mask), output, 1e-9)
-    for b, n in enumerate(lengths.tolist()):
-        close(forward(layer, x[b], y[b, :n], u[b, :n]), output[b], 1e-9)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -691,11 +614,12 @@ def test_other_dtypes(forward: Callable[..., Tensor], dtype: torch.dtype) -> Non
     close(output.double(), wanted, 3e-2)
 
 
+@pytest.mark.xdist_group("export")
 def test_it_can_be_exported() -> None:
     torch.manual_seed(0)
     layer, x = MultiHeadAttention(12, H), torch.randn(B, T, 12)
     program = torch.export.export(layer, (x,))
-    close(program.module()(x), layer(x))
+    close(program.module()(x), layer(x), 1e-5)
 
 
 # --- what is refused ---------------------------------------------------------------------------

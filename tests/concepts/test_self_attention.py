@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from peers import exact
 from torch.nn.functional import scaled_dot_product_attention
 
 from tinylib.attention_scoring import dot_score, length_mask
@@ -76,7 +77,7 @@ def test_it_is_the_formula_spelled_out(causal: bool) -> None:
             for s in range(last):
                 naive[b, t] += torch.exp(e[s]) / total * (x[b, s] @ w_v)
     out = self_attention(x, w_q, w_k, w_v, causal_mask(T) if causal else None).output
-    torch.testing.assert_close(out, naive, rtol=1e-9, atol=1e-9)
+    exact(out, naive)
 
 
 @pytest.mark.parametrize(
@@ -113,37 +114,12 @@ def test_the_past_of_the_last_words_under_another_mask() -> None:
         causal_and(torch.ones(2, 4, dtype=torch.bool), 2, 3)
 
 
-@given(seed=st.integers(0, 10_000), at=st.integers(1, T - 1))
-def test_the_future_changes_nothing(seed: int, at: int) -> None:
-    x, w = drawn(seed).x, drawn(seed)[1:]
-    other = x.clone()
-    other[:, at:] = 100 * torch.randn(B, T - at, D)
-    mask = causal_mask(T)
-    before, after = (self_attention(y, *w, mask).output for y in (x, other))
-    assert torch.equal(before[:, :at], after[:, :at])
-    assert not torch.allclose(before[:, at:], after[:, at:])
-
-
 @given(seed=st.integers(0, 10_000), order=st.permutations(range(T)))
 def test_it_is_permutation_equivariant(seed: int, order: list[int]) -> None:
     x, w = drawn(seed).x, drawn(seed)[1:]
     torch.testing.assert_close(
         self_attention(x[:, order], *w).output, self_attention(x, *w).output[:, order]
     )
-
-
-def test_every_word_counts() -> None:
-    """The output of a word depends on every word that it may see, and on no other."""
-    x, w = drawn().x, drawn()[1:]
-    for mask, seen in ((None, torch.ones(T, T, dtype=torch.bool)), (causal_mask(T),) * 2):
-        reach = (
-            torch.autograd.functional.jacobian(
-                lambda y, m=mask: self_attention(y, *w, m).output[0].sum(-1), x
-            )[:, 0]
-            .abs()
-            .sum(-1)
-        )
-        assert torch.equal(reach > 0, seen)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -161,6 +137,7 @@ def test_the_module_is_the_function(causal: bool) -> None:
     torch.testing.assert_close(inside["scores"][0], expected.scores)
 
 
+@pytest.mark.xdist_group("export")
 def test_the_module_can_be_exported_and_takes_one_sentence() -> None:
     layer = SelfAttention(D, causal=True)
     x = drawn(dtype=torch.float32)[0][0]

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from peers import exact
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -18,10 +19,6 @@ from tinylib.self_attention import causal_mask
 from tinylib.synthesizer import DenseSynthesizer, dense_score, flops, parameters
 
 B, T, H, K, D, L = 2, 5, 3, 7, 21, 11
-
-
-def close(x: Tensor, other: Tensor, tolerance: float = 1e-9) -> None:
-    torch.testing.assert_close(x, other, rtol=tolerance, atol=tolerance)
 
 
 def some(*shape: int, share: float = 0.6) -> Tensor:
@@ -69,31 +66,18 @@ def test_it_is_the_formula_spelled_out(rows: int, mask: str | None) -> None:
                 e = (layer.b[h].T @ hidden + layer.b_2[h, 0])[:rows]
                 share = torch.where(of_each[b, h, t], torch.exp(e), 0.0)
                 alpha = share / share.sum() if share.any() else share
-                close(seen.weights[b, h, t], alpha)
-                close(seen.scores[b, h, t], e.masked_fill(~of_each[b, h, t], -torch.inf))
+                exact(seen.weights[b, h, t], alpha)
+                exact(seen.scores[b, h, t], e.masked_fill(~of_each[b, h, t], -torch.inf))
                 z[t, h * K : (h + 1) * K] = alpha @ value
-        close(seen.output[b], z @ layer.w_o.weight.T)
-    close(layer(x, given_mask), seen.output)
-
-
-def test_no_word_is_compared_with_another() -> None:
-    """Row t of the weights is made from word t alone: others may change, it does not."""
-    layer, x = layer_of(), rows_of(B)
-    other = x.clone()
-    other[:, 2] = torch.randn(B, D, dtype=torch.float64)
-    before, after = layer.forward_with_weights(x).weights, layer.forward_with_weights(other).weights
-    same = torch.arange(T) != 2
-    assert torch.equal(before[:, :, same], after[:, :, same])
-    assert not torch.allclose(before[:, :, 2], after[:, :, 2])
-    order = torch.tensor([3, 0, 4, 1, 2])
-    close(layer.forward_with_weights(x[:, order]).weights, before[:, :, order])  # the columns stay
+        exact(seen.output[b], z @ layer.w_o.weight.T)
+    exact(layer(x, given_mask), seen.output)
 
 
 def test_a_column_stands_for_a_position_so_a_text_may_be_cut_but_not_grow(unchecked: None) -> None:
     layer, x = layer_of(), rows_of(rows=L)
     long, short = layer.forward_with_weights(x), layer.forward_with_weights(x[:T])
     shares = long.weights[:, :T, :T]
-    close(short.weights, shares / shares.sum(-1, keepdim=True))
+    exact(short.weights, shares / shares.sum(-1, keepdim=True))
     with pytest.raises(ValueError, match=r"12 words, but the weights are made for 11 positions"):
         layer(rows_of(rows=L + 1))
 
@@ -104,7 +88,7 @@ def test_masks_and_padding() -> None:
     junk = x.clone()
     junk[1, 2:] = 100.0
     for y in (x, junk):
-        close(layer(y, mask)[1, :2], layer(x[1, :2]))
+        exact(layer(y, mask)[1, :2], layer(x[1, :2]))
     assert (layer.forward_with_weights(x, mask).weights[1, ..., 2:] == 0).all()
     nothing = torch.zeros(T, T, dtype=torch.bool)
     y = x.clone().requires_grad_()
@@ -114,7 +98,7 @@ def test_masks_and_padding() -> None:
     other = x.clone()
     other[:, 3:] = 100.0
     before, after = layer(x, causal_mask(T)), layer(other, causal_mask(T))
-    close(before[:, :3], after[:, :3])
+    exact(before[:, :3], after[:, :3])
     assert not torch.allclose(before[:, 3:], after[:, 3:])
 
 
@@ -126,9 +110,9 @@ def test_texts_without_and_with_batch_axes_and_recording() -> None:
     assert whole.shape == x.shape
     assert inside["weights"][0].shape == inside["scores"][0].shape == (B, 3, H, T, T)
     seen = layer.forward_with_weights(x[1, 2], mask[1, 2])
-    close(seen.output, whole[1, 2])
-    close(seen.weights, inside["weights"][0][1, 2])
-    close(seen.scores, inside["scores"][0][1, 2])
+    exact(seen.output, whole[1, 2])
+    exact(seen.weights, inside["weights"][0][1, 2])
+    exact(seen.scores, inside["scores"][0][1, 2])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
@@ -137,7 +121,7 @@ def test_other_dtypes(dtype: torch.dtype) -> None:
     wanted = layer(x)
     output = layer.to(dtype)(x.to(dtype))
     assert output.dtype == dtype
-    close(output.double(), wanted, 1e-5 if dtype == torch.float32 else 5e-2)
+    exact(output.double(), wanted, 1e-5 if dtype == torch.float32 else 5e-2)
 
 
 def test_every_parameter_learns_and_starts_at_its_scale() -> None:

@@ -513,7 +513,7 @@ SIGNS = """() => [...document.querySelectorAll('.predict')].map((question) =>
 def answers_say_by_word_and_sign_whether_they_are_right(page: Page) -> None:
     """One of each question's is: a check mark; the others get a cross. Not by colour alone."""
     questions = page.evaluate(SIGNS)
-    assert questions  # how many, test_exercises.py says
+    assert questions  # how many, test_questions.py says
     for answers in questions:
         closed, signs, words = zip(*answers, strict=True)
         assert set(closed) == {'""'}, "not before it is opened"

@@ -11,7 +11,7 @@ import textwrap
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from inspect import cleandoc
 from typing import Any, Literal, NamedTuple
@@ -107,6 +107,7 @@ class Exercise:
     insight: str
     slips: str
     read: Callable[[Any, Sequence[str]], Function] = function_answer
+    _outputs: dict[tuple[Function, int], Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.solution = cleandoc(self.solution)
@@ -128,6 +129,12 @@ class Exercise:
         namespace: dict[str, Any] = {"torch": torch}
         exec(source, namespace)
         return self.read(namespace["answer"], self.inputs)
+
+    def output(self, function: Function, i: int, case: tuple[Any, ...]) -> Any:
+        """What the solution or a mutant gives for case i; kept, since no call changes the cases."""
+        if (function, i) not in self._outputs:
+            self._outputs[function, i] = function(*deepcopy(case))
+        return self._outputs[function, i]
 
     def __call__(self, answer: Any) -> Verdict:
         if answer is ...:
@@ -162,8 +169,8 @@ class Exercise:
         if changed:
             names = ", ".join(f"`{name}`" for name in changed)
             note = f" (It also overwrites its input {names}: work on a copy.)"
-        for case, output in zip(cases, outputs, strict=True):
-            right = self.solve(*deepcopy(case))
+        for i, (case, output) in enumerate(zip(cases, outputs, strict=True)):
+            right = self.output(self.solve, i, case)
             if not same(output, right):
                 lesson = self._lesson(cases, outputs) or _first_look(output, right)
                 return Verdict("wrong", lesson + note, self._example(case, output, right))
@@ -174,8 +181,8 @@ class Exercise:
         for slip, mutant in self.mutants:
             try:
                 if all(
-                    same(output, mutant(*deepcopy(case)))
-                    for case, output in zip(cases, outputs, strict=True)
+                    same(output, self.output(mutant, i, case))
+                    for i, (case, output) in enumerate(zip(cases, outputs, strict=True))
                 ):
                     return slip.lesson
             except Exception:  # a mutant need not run on all inputs
