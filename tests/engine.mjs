@@ -10,6 +10,8 @@ Object.assign(globalThis, {
   CSS: { supports: () => false },
   matchMedia: () => ({ matches: false, addEventListener() {} }),
   requestAnimationFrame: setTimeout,
+  onmessage: null, // a worker's program sets it, and answers by the other
+  postMessage() {},
   fetch: async (url) => new Response(readFileSync(fileURLToPath(`${url}`.split("?")[0]))),
 });
 

@@ -4,7 +4,6 @@ import base64
 import gzip
 import itertools
 import random
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ import onnx
 import pytest
 import torch
 from amounts import THOROUGH
-from browsing import WIDGETS, Opener, Visit, new_context, page_of, page_with_only, until
-from node import PAGE, in_node
-from playwright.sync_api import Browser
+from browsing import BUILT, WIDGETS
+from node import PAGE, Engine, in_node
 from torch import nn
 
 from tinylib.lab.chance import numbers
@@ -24,7 +22,6 @@ from tinylib.lab.train.functional import (
     BATCHES,
     SGD,
     AdamW,
-    Fill,
     Layout,
     MuonAndAdamW,
     Optimiser,
@@ -37,16 +34,29 @@ from tinylib.lab.train.functional import (
 )
 from tinylib.live import export
 from tinylib.live.schema import BadInput
-from tinylib.live.trainer import Trainer
+from tinylib.live.trainer import Trainer, runs_of
 from tinylib.live.widget import double_precision
 
 TRAINERS: dict[str, type[Trainer]] = {
     stem: widget for stem, widget in WIDGETS.items() if issubclass(widget, Trainer)
 }
-FORMS = [(stem, form) for stem, widget in TRAINERS.items() for form in range(len(widget.forms))]
-each_trainer = pytest.mark.parametrize("stem", sorted(TRAINERS))
-each_form = pytest.mark.parametrize(("stem", "form"), FORMS)
-ONLY = ""  # for conftest: pages with their widgets, and without their text
+
+
+def in_one_process(stem: str, *more: int) -> Any:
+    """What a trainer learns from is made once."""
+    return pytest.param(stem, *more, marks=pytest.mark.xdist_group(f"the steps of {stem}"))
+
+
+each_trainer = pytest.mark.parametrize("stem", [in_one_process(stem) for stem in sorted(TRAINERS)])
+each_form = pytest.mark.parametrize(
+    ("stem", "form"),
+    [
+        in_one_process(stem, form)
+        for stem, widget in sorted(TRAINERS.items())
+        for form in range(len(widget.forms))
+    ],
+)
+pytestmark = pytest.mark.usefixtures("unchecked")  # each step is many calls
 
 
 def how_of(stem: str, form: int) -> Optimiser:
@@ -65,15 +75,6 @@ def batch_of(stem: str, settings: dict[str, Any], step: int) -> tuple[torch.Tens
 # ------------------------------------------------------------------ numbers and beginnings
 
 
-def test_numbers_can_be_entered_anywhere() -> None:
-    first = list(itertools.islice(numbers(7), 50))
-    assert list(itertools.islice(numbers(7, 20), 30)) == first[20:]
-    assert len(set(first)) == 50 and all(0 < u < 1 for u in first)
-    assert drawn(7, 3, 5) == list(itertools.islice(numbers(7, BATCHES + 15), 5))
-    with pytest.raises(ValueError, match="seed is 0"):
-        next(numbers(0))
-
-
 def splitmix64(state: int) -> int:
     """The number after a state, in whole numbers as Steele et al. (2014) write it."""
     z = (state + 0x9E3779B97F4A7C15) % 2**64
@@ -89,12 +90,15 @@ def test_the_numbers_are_those_of_splitmix64() -> None:
     assert [splitmix64(1_234_567 + n * gamma) for n in range(3)] == published
     cases = [[s, k] for s in (1, 2, 12, 999, 2**31 - 2) for k in (0, 1, 511, BATCHES, 2**40)]
     truth = [
-        [((splitmix64((s << 32) + (k + n) * gamma) >> 12) + 0.5) / 2**52 for n in range(3)]
+        [((splitmix64((s << 32) + (k + n) * gamma) >> 12) + 0.5) / 2**52 for n in range(20)]
         for s, k in cases
     ]
-    assert [list(itertools.islice(numbers(*case), 3)) for case in cases] == truth
-    rule = "({ numbers }, [_, [seed, skip]]) => Array.from({ length: 3 }, numbers(seed, skip))"
+    assert [list(itertools.islice(numbers(*case), 20)) for case in cases] == truth
+    rule = "({ numbers }, [_, [seed, skip]]) => Array.from({ length: 20 }, numbers(seed, skip))"
     assert in_node(PAGE / "chance.js", rule, None, cases) == truth
+    assert drawn(7, 3, 5) == list(itertools.islice(numbers(7, BATCHES + 15), 5))
+    with pytest.raises(ValueError, match="seed is 0"):
+        next(numbers(0))
 
 
 @pytest.mark.parametrize("n", [100, 1000, 20_000])
@@ -113,49 +117,32 @@ def test_each_seed_is_another_sample(n: int) -> None:
     assert abs(twelve.mean() - 0.5) < 4 * (12 * 12 * n) ** -0.5
 
 
-def test_the_page_draws_the_same_numbers_and_fills_the_same_parameters() -> None:
-    cases = [[seed, skip] for seed in (1, 7, 99) for skip in (0, 1, 1000, BATCHES + 12_345)]
-    rule = """({ numbers }, [_, [seed, skip]]) => {
-        const next = numbers(seed, skip);
-        return Array.from({ length: 20 }, next);
-    }"""
-    page = in_node(PAGE / "chance.js", rule, None, cases)
-    assert page == [list(itertools.islice(numbers(*case), 20)) for case in cases]
-    how: list[tuple[str, float, int]] = [("normal", 0.02, 501), ("constant", 1, 3)]
-    how.append(("uniform", 0.125, 500))
-    rule = "({ initial }, [how, seed]) => Array.from(initial(how, seed))"
-    shaped = [Fill((count,), kind, float(size)) for kind, size, count in how]
-    for seed, vector in enumerate(in_node(PAGE / "chance.js", rule, how, [1, 2, 3]), 1):
-        own = initial(shaped, seed)
-        torch.testing.assert_close(torch.tensor(vector), own, rtol=0, atol=1e-8)
-
-
 def test_a_model_is_filled_as_its_own_code_says() -> None:
     class Small(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.table = nn.Embedding(400, 50)
-            self.linear = nn.Linear(50, 30)
+            self.table = nn.Embedding(400, 64)
+            self.linear = nn.Linear(64, 30)
             self.norm = nn.LayerNorm(30)
-            nn.init.normal_(self.table.weight, std=0.3)
+            nn.init.normal_(self.table.weight, std=0.02)
 
-    layout, how = Layout.of(Small()), fills(Small)
-    assert layout.names[:2] == ("table.weight", "linear.weight"), "matrices come first"
-    assert layout.decayed == 400 * 50 + 30 * 50
-    named = layout.named(initial(how, 3))
-    assert named["table.weight"].std().item() == pytest.approx(0.3, rel=0.02)
-    assert named["linear.weight"].abs().max().item() == pytest.approx(50**-0.5, rel=0.01)
-    assert (named["norm.weight"] == 1).all() and (named["norm.bias"] == 0).all()
-    assert torch.equal(layout.vector(named), initial(how, 3))
-    assert not torch.equal(initial(how, 3), initial(how, 4))
-
-
-def test_what_is_filled_in_another_way_is_refused() -> None:
     class Strange(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.w = nn.Parameter(torch.arange(4.0))
 
+    layout, how = Layout.of(Small()), fills(Small)
+    assert layout.names[:2] == ("table.weight", "linear.weight"), "matrices come first"
+    assert layout.decayed == 400 * 64 + 30 * 64
+    named = layout.named(initial(how, 3))
+    assert named["table.weight"].std().item() == pytest.approx(0.02, rel=0.02)
+    assert named["linear.weight"].abs().max().item() == pytest.approx(64**-0.5, rel=0.01)
+    assert (named["norm.weight"] == 1).all() and (named["norm.bias"] == 0).all()
+    assert torch.equal(layout.vector(named), initial(how, 3))
+    assert not torch.equal(initial(how, 3), initial(how, 4))
+    rule = "({ initial }, [how, seed]) => Array.from(initial(how, seed))"
+    [page] = in_node(PAGE / "chance.js", rule, runs_of(how), [3])
+    torch.testing.assert_close(torch.tensor(page), initial(how, 3), rtol=0, atol=1e-8)
     with pytest.raises(ValueError, match="w is filled neither"):
         fills(Strange)
 
@@ -274,7 +261,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_and_keeps_what_was_reached() -> 
 
 
 @each_trainer
-def test_a_run_goes_on_where_it_was(stem: str) -> None:
+def test_a_run_goes_on_where_it_was_while_its_rate_rises_and_falls(stem: str) -> None:
     widget, settings = TRAINERS[stem], settings_of(stem)
     widget._runs.clear()
     whole = widget.run(4, **settings)
@@ -284,11 +271,6 @@ def test_a_run_goes_on_where_it_was(stem: str) -> None:
     assert parts.losses == whole.losses
     assert torch.equal(parts.state.parameters, whole.state.parameters)
     assert widget.run(1, **settings).losses == whole.losses[:1], "and back"
-
-
-@each_trainer
-def test_a_rate_rises_and_falls(stem: str) -> None:
-    widget = TRAINERS[stem]
     rates = [widget.rate_at(1.0, i) for i in range(widget.most)]
     assert min(rates) > 0 and max(rates) <= widget.full
     assert widget.rate_at(0.1, 5) == pytest.approx(0.1 * rates[5])
@@ -316,25 +298,28 @@ def test_a_steps_graph_is_small_and_keeps_its_constants(stem: str, form: int) ->
 
 # ------------------------------------------------------------------ the step, in the page
 
-RUN = """async ([stem, spec, inputs, task]) => {
-    const host = document.querySelector("script[src*='/host.js']").src;
-    const { ask } = await import(new URL('../ui/parts.js', host));
-    const address = new URL(`../../widgets/${task}`, host).href;
-    const train = (steps) => ask(stem, { act: 'train', spec, inputs: { ...inputs, steps },
-        task: address });
-    await ask(stem, { act: 'forget' });
+# The worker's own program, in Node: it hears and answers messages here as it does in a page. Only
+# in the end it looks at what has been learned, since to look takes as long as some steps.
+RUN = """async (_, { address, steps, ...message }) => {
+    const task = `data:text/javascript,${encodeURIComponent(`
+        import { look as whole } from "${address}";
+        export * from "${address}";
+        export const look = (given) => (given.inputs.steps > 1 ? whole(given) : {});`)}`;
+    const ask = (more) => new Promise((done, fail) => {
+        globalThis.postMessage = ({ part, result, error }) => {
+            if (error) fail(new Error(error.message));
+            else if (!part) done(result);
+        };
+        onmessage({ data: { ...message, task, ...more } });
+    });
+    const train = (steps) => ask({ act: 'train', inputs: { ...message.inputs, steps } });
+    await ask({ act: 'forget' });
     await train(1);
-    const first = await ask(stem, { act: 'state' });
-    const seen = await train(inputs.steps);
-    const text = (floats) => {
-        const [bytes, parts] = [new Uint8Array(floats.buffer), []];
-        for (let i = 0; i < bytes.length; i += 4096)
-            parts.push(String.fromCharCode(...bytes.subarray(i, i + 4096)));
-        return btoa(parts.join(''));
-    };
-    return { mean: text(first.mean), parameters: text(first.parameters),
-        losses: seen.losses.data };
+    const { mean } = await ask({ act: 'state' });
+    const { losses } = await train(steps);
+    return { mean: Buffer.from(mean.buffer).toString('base64'), losses: losses.data };
 }"""
+WORKER = "../live/page/trainer_worker.js"
 
 
 def floats(text: str) -> torch.Tensor:
@@ -357,19 +342,19 @@ def share_of_the_gradient(stem: str, form: int) -> torch.Tensor:
 
 def steps_for(stem: str, form: int) -> int:
     """50, but for a larger model, every step of which takes a while; that once a week."""
-    small = TRAINERS[stem].kept(form).layout.total < 50_000
-    return 50 if THOROUGH or small else 5
+    numbers = TRAINERS[stem].kept(form).layout.total
+    return 50 if THOROUGH or numbers < 10_000 else 12 if numbers < 50_000 else 4
 
 
 @each_form
-def test_the_page_trains_as_torch_does(stem: str, form: int, opened: Opener) -> None:
-    visit: Visit = opened(page_of(stem))
+def test_the_page_trains_as_torch_does(stem: str, form: int, engine: Engine) -> None:
     widget, settings = TRAINERS[stem], settings_of(stem, form)
-    steps = steps_for(stem, form)
-    instance = widget()
-    inputs = {**instance.inputs, **settings, "steps": steps}
-    task = str(Path(widget.view()).with_suffix("")) + "_task.js"
-    page = visit.page.evaluate(RUN, [stem, instance.spec, inputs, task])
+    steps, instance = steps_for(stem, form), widget()
+    spec = instance.spec | {"facts": instance.spec["facts"] | {"written": 8}}  # of 200 characters
+    [live] = (BUILT / "_static").glob("live-*")
+    task = live / "widgets" / Path(widget.view()).with_name(f"{stem}_task.js")
+    given = {"stem": stem, "spec": spec, "address": task.as_uri(), "steps": steps}
+    page = engine(WORKER, RUN, given | {"inputs": {**instance.inputs, **settings}})
     first = widget.run(1, **settings).state
     kept = share_of_the_gradient(stem, form)
     gradient, ours = first.mean / kept, floats(page["mean"]) / kept
@@ -378,21 +363,3 @@ def test_the_page_trains_as_torch_does(stem: str, form: int, opened: Opener) -> 
     losses = torch.tensor(widget.run(steps, **settings).losses)
     difference = (torch.tensor(page["losses"]) - losses).abs()
     assert difference.max().item() <= 1e-3, (difference.argmax().item(), losses[-1].item())
-
-
-LOADED = re.compile("trainer_worker|_task[.]js|-step-|/pools/|/ort/")
-
-
-@each_trainer
-def test_nothing_is_loaded_before_the_reader_starts(stem: str, browser: Browser, site: str) -> None:
-    with new_context(browser) as context:
-        visit = Visit(context, site, page_with_only(stem))
-        widget = visit.widget(stem)
-        widget.scroll_into_view_if_needed()
-        widget.dispatch_event("pointerover")
-        visit.page.wait_for_timeout(300)
-        assert [url for url in visit.requests if LOADED.search(url)] == []
-        widget.get_by_role("button", name="One step").click()
-        until(widget, "el => el.model.get('outputs').losses.shape[0] === 1")
-        assert any("-step-0.onnx.gz" in url for url in visit.requests)
-        assert visit.foreign == [] and visit.console == []

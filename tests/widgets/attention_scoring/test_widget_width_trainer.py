@@ -3,54 +3,26 @@
 import itertools
 from typing import Any
 
+import browsing as page
 import pytest
 import torch
-from browsing import (
-    assert_refused,
-    assert_torch,
-    box_of,
-    button,
-    drag,
-    held,
-    hold,
-    hold_inputs,
-    in_module,
-    inputs_of,
-    middle,
-    on_a_phone,
-    received,
-    settled,
-    until,
-)
-from playwright.sync_api import Browser, Locator, Page
+from amounts import many
+from playwright.sync_api import Locator
 
 from tinylib.attention_scoring import kernel_weights
 from tinylib.lab.train.functional import State, drawn, sgd
 from tinylib.live.widget import double_precision
+from tinylib.widgets.attention_scoring import width_trainer as ours
 from tinylib.widgets.attention_scoring.kernel_regression import truth
-from tinylib.widgets.attention_scoring.width_trainer import (
-    ENDS,
-    HEIGHTS,
-    NARROW,
-    NOISE,
-    PLACES,
-    STEP,
-    WIDTHS,
-    S,
-    TrainedWidth,
-    Width,
-    WidthTrainer,
-    points_of,
-)
 
 STEM = "width_trainer"
-X, Y = points_of(2)
+X, Y = ours.points_of(2)
 START: dict[str, Any] = dict(steps=0, seed=2, x=X, y=Y, start=1.0, rate=1.0, form=0)
 FORMS = pytest.mark.parametrize("form", [0, 1])
 
 
-def computed(**changes: Any) -> TrainedWidth:
-    return TrainedWidth(**WidthTrainer(**START | changes).values())
+def computed(**changes: Any) -> ours.TrainedWidth:
+    return ours.TrainedWidth(**ours.WidthTrainer(**START | changes).values())
 
 
 def loss_of(sigma: torch.Tensor, form: int, x: list[float] = X, y: list[float] = Y) -> torch.Tensor:
@@ -67,10 +39,13 @@ def loss_of(sigma: torch.Tensor, form: int, x: list[float] = X, y: list[float] =
 
 @FORMS
 def test_its_steps_are_those_of_torchs_gradient_descent(form: int) -> None:
+    """At a steady rate and on all points; and the width that is reached can be had as a module."""
     sigma = torch.tensor(1.0, requires_grad=True)
     optimiser = torch.optim.SGD([sigma], lr=0.1)
     losses = []
-    for _ in range(12):
+    for step in range(12):
+        batch = ours.WidthTrainer.batch(drawn(2, step, ours.WidthTrainer.draws), START)
+        assert [part.tolist() for part in batch] == [pytest.approx(X), pytest.approx(Y)]
         optimiser.zero_grad()
         loss = loss_of(sigma, form)
         loss.backward()
@@ -80,6 +55,9 @@ def test_its_steps_are_those_of_torchs_gradient_descent(form: int) -> None:
     assert seen.losses.tolist() == pytest.approx(losses, rel=1e-4)
     assert seen.sigma.item() == pytest.approx(sigma.item(), rel=1e-4)
     assert seen.loss.item() == pytest.approx(loss_of(sigma, form).item(), rel=1e-4)
+    net = ours.WidthTrainer(**START | {"steps": 12, "form": form}).trained()
+    assert isinstance(net, ours.Width) and net.sigma.item() == pytest.approx(sigma.item(), rel=1e-4)
+    assert net(*batch).item() == pytest.approx(seen.loss.item())
 
 
 @FORMS
@@ -109,7 +87,7 @@ def test_plain_descent_keeps_nothing_but_the_last_gradient() -> None:
 @FORMS
 def test_the_landscape_is_the_loss_of_each_width_alone(form: int) -> None:
     seen = computed(form=form, steps=3)
-    widths = [NARROW + STEP * i for i in range(WIDTHS)]
+    widths = [ours.NARROW + ours.STEP * i for i in range(ours.WIDTHS)]
     losses = torch.stack([loss_of(torch.tensor(width), form) for width in widths])
     torch.testing.assert_close(seen.landscape, losses, rtol=1e-4, atol=1e-5)
     assert seen.best.item() == pytest.approx(widths[int(losses.argmin())])
@@ -119,18 +97,18 @@ def test_the_landscape_is_the_loss_of_each_width_alone(form: int) -> None:
 
 def test_the_curve_and_the_predictions_are_the_chapters() -> None:
     seen = computed(steps=5)
-    places = 5 * torch.arange(PLACES) / (PLACES - 1)
+    places = 5 * torch.arange(ours.PLACES) / (ours.PLACES - 1)
     points, measured = torch.tensor(X), torch.tensor(Y)
     curve = kernel_weights(places, points, bandwidth=seen.sigma.item()) @ measured
     torch.testing.assert_close(seen.curve, curve)
     i = 17
-    others = [j for j in range(S) if j != i]
+    others = [j for j in range(ours.S) if j != i]
     weights = kernel_weights(points[i : i + 1], points[others], bandwidth=seen.sigma.item())
     assert seen.predicted[i].item() == pytest.approx((weights @ measured[others]).item(), rel=1e-4)
     off = (seen.predicted - measured).square().mean()
     assert seen.loss.item() == pytest.approx(off.item(), rel=1e-5)
     assert seen.fresh.item() == pytest.approx(
-        (NOISE**2 + (curve - truth(places)).square().mean()).item(), rel=1e-5
+        (ours.NOISE**2 + (curve - truth(places)).square().mean()).item(), rel=1e-5
     )
 
 
@@ -138,7 +116,7 @@ def test_the_loss_on_new_points_is_what_new_points_cost() -> None:
     seen = computed(steps=60)
     off = []
     for seed in range(50, 90):
-        x, y = map(torch.tensor, points_of(seed))
+        x, y = map(torch.tensor, ours.points_of(seed))
         answers = kernel_weights(x, torch.tensor(X), bandwidth=seen.sigma.item()) @ torch.tensor(Y)
         off.append((answers - y).square().mean())
     mean, std = torch.stack(off).mean(), torch.stack(off).std()
@@ -148,21 +126,23 @@ def test_the_loss_on_new_points_is_what_new_points_cost() -> None:
 def test_points_are_drawn_about_the_truth() -> None:
     noise = []
     for seed in range(1, 40):
-        x, y = points_of(seed)
-        assert len(x) == len(y) == S and x == sorted(x)
-        assert ENDS[0] <= x[0] and x[-1] <= ENDS[1]
-        assert HEIGHTS[0] <= min(y) and max(y) <= HEIGHTS[1]
+        x, y = ours.points_of(seed)
+        assert len(x) == len(y) == ours.S and x == sorted(x)
+        assert ours.ENDS[0] <= x[0] and x[-1] <= ours.ENDS[1]
+        assert ours.HEIGHTS[0] <= min(y) and max(y) <= ours.HEIGHTS[1]
         noise.append(torch.tensor(y) - truth(torch.tensor(x)))
-    assert torch.stack(noise).std().item() == pytest.approx(NOISE, rel=0.05)
+    assert torch.stack(noise).std().item() == pytest.approx(ours.NOISE, rel=0.05)
     assert abs(torch.stack(noise).mean()) < 0.03
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", range(1, 1 + many(2, 4)))
 def test_it_learns_the_best_width_from_all_that_it_may_start_from(seed: int) -> None:
-    x, y = points_of(seed)
+    x, y = ours.points_of(seed)
     for start in (0.1, 1.0, 1.5):
         seen = computed(seed=seed, x=x, y=y, start=start, steps=200)
-        assert abs(seen.sigma - seen.best) <= 2 * STEP  # roundings decide where the loss is flat
+        assert (
+            abs(seen.sigma - seen.best) <= 2 * ours.STEP
+        )  # roundings decide where the loss is flat
         assert seen.loss <= seen.lowest + 2e-3
 
 
@@ -170,7 +150,7 @@ def test_too_large_a_rate_jumps_and_a_flat_slope_is_slow() -> None:
     torch.manual_seed(0)  # the chapter's points
     x = (5 * torch.rand(50)).sort().values
     y = truth(x) + 0.5 * torch.randn(50)
-    points = {name: WidthTrainer(x, y).inputs[name] for name in ("x", "y")}
+    points = {name: ours.WidthTrainer(x, y).inputs[name] for name in ("x", "y")}
     best = computed(**points).best.item()
     jumps = [computed(**points, steps=n, rate=5).sigma.item() - best for n in range(100, 104)]
     assert all(a * b < 0 for a, b in itertools.pairwise(jumps)), "from one side to the other"
@@ -184,139 +164,62 @@ def test_without_leaving_out_the_noise_is_learned() -> None:
     assert itself.fresh > best.fresh + 0.03, "and what is new is predicted worse"
 
 
-def test_a_run_goes_on_and_can_be_had_as_a_module() -> None:
-    whole = computed(steps=9)
-    WidthTrainer._runs.clear()
-    parts = [computed(steps=n).losses for n in (2, 5, 9)][-1]
-    assert torch.equal(whole.losses, parts)
-    trainer = WidthTrainer(**START | {"steps": 9})
-    net = trainer.trained()
-    assert isinstance(net, Width) and net.sigma.item() == pytest.approx(whole.sigma.item())
-    assert net(torch.tensor(X), torch.tensor(Y)).item() == pytest.approx(whole.loss.item())
-
-
-def test_each_step_takes_all_points_and_the_rate_is_steady() -> None:
-    settings = {**START, "steps": 7}
-    for step in (0, 7):
-        batch = WidthTrainer.batch(drawn(2, step, WidthTrainer.draws), settings)
-        assert [part.tolist() for part in batch] == [
-            pytest.approx(X, abs=1e-6),
-            pytest.approx(Y, abs=1e-6),
-        ]
-        assert WidthTrainer.rate_at(5, step) == 0.5
-
-
 def test_without_points_it_takes_those_of_its_seed_and_rounds_those_given() -> None:
-    assert WidthTrainer(seed=3).inputs["x"] == points_of(3)[0]
-    given = WidthTrainer(torch.tensor(X) + 0.0012, Y).inputs
+    assert ours.WidthTrainer(seed=3).inputs["x"] == ours.points_of(3)[0]
+    given = ours.WidthTrainer(torch.tensor(X) + 0.0012, Y).inputs
     assert given["x"] == X and given["y"] == Y
 
 
 def test_a_page_without_javascript_reads_a_table() -> None:
-    html = WidthTrainer(**START | {"steps": 60})._html()
+    html = ours.WidthTrainer(**START | {"steps": 60})._html()
     assert "after 60 steps from 1" in html and "the best of all that are tried" in html
 
 
 # ------------------------------------------------------------------ in the page
 
-widget = held(STEM, START)
+widget = page.held(STEM, START)
 
 
 def steps_of(widget: Locator) -> int:
-    return int(received(widget)["losses"].numel())
+    return int(page.received(widget)["losses"].numel())
 
 
-def take_steps(widget: Locator, count: int) -> None:
-    for _ in range(count):
-        before = steps_of(widget)
-        button(widget, "One step").click()
-        until(widget, f"el => el.model.get('outputs').losses.shape[0] === {before + 1}")
-        settled(widget)
+def test_it_comes_to_its_end_and_fits_a_narrow_page(widget: Locator) -> None:
+    page.hold(widget, START | {"steps": 195})
+    page.button(widget, "Go on").click()
+    page.until(widget, "el => el.model.get('outputs').losses.shape[0] === 200")
+    page.button(widget, "Start training").wait_for()
+    assert page.button(widget, "Start training").is_disabled()
+    page.assert_torch(widget, STEM)
+    widget.page.set_viewport_size({"width": 375, "height": 900})
+    assert widget.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.button(widget, "Back to step 0").click()
+    page.until(widget, "el => el.model.get('outputs').losses.shape[0] === 0")
+    assert page.button(widget, "Start training").is_enabled()
 
 
-@FORMS
-def test_its_steps_in_the_page_are_torchs(widget: Locator, form: int) -> None:
-    hold(widget, START | {"form": form})
-    take_steps(widget, 3)
-    assert inputs_of(widget)["steps"] == 3
-    assert_torch(widget, STEM)
-    seen, wanted = received(widget), computed(steps=3, form=form)
-    torch.testing.assert_close(seen["losses"], wanted.losses, rtol=0, atol=1e-3)
-    hold(widget, START | {"form": form, "steps": 12})
-    torch.testing.assert_close(
-        received(widget)["losses"], computed(steps=12, form=form).losses, rtol=0, atol=1e-3
-    )
-
-
-@FORMS
-def test_the_first_gradient_in_the_page_is_torchs(widget: Locator, form: int) -> None:
-    """The running mean of plain descent is the last gradient."""
-    hold(widget, START | {"form": form, "steps": 1})
-    state = widget.page.evaluate(
-        """async (stem) => {
-            const host = document.querySelector("script[src*='/host.js']").src;
-            const { ask } = await import(new URL('../ui/parts.js', host));
-            const { parameters, mean, count } = await ask(stem, { act: 'state' });
-            return { parameters: [...parameters], mean: [...mean], count };
-        }""",
-        STEM,
-    )
-    sigma = torch.tensor(1.0, requires_grad=True)
-    (gradient,) = torch.autograd.grad(loss_of(sigma, form), sigma)
-    assert state["count"] == 1
-    assert state["mean"] == pytest.approx([gradient.item()], rel=1e-4, abs=1e-6)
-    assert state["parameters"] == pytest.approx([1 - 0.1 * gradient.item()], rel=1e-5)
-
-
-def test_it_runs_pauses_goes_on_and_comes_to_its_end(widget: Locator) -> None:
-    hold(widget, START | {"steps": 190})
-    assert_torch(widget, STEM)
-    button(widget, "Go on").click()
-    until(widget, "el => el.model.get('outputs').losses.shape[0] > 192")
-    button(widget, "Pause").click()
-    settled(widget)
-    at = steps_of(widget)
-    assert 192 < at <= 200 and inputs_of(widget)["steps"] == at
-    widget.page.wait_for_timeout(200)
-    assert steps_of(widget) == at, "it is at rest"
-    if at < 200:
-        button(widget, "Go on").click()
-    until(widget, "el => el.model.get('outputs').losses.shape[0] === 200")
-    button(widget, "Start training").wait_for()
-    assert button(widget, "Start training").is_disabled()
-    assert_torch(widget, STEM)
-    button(widget, "Back to step 0").click()
-    until(widget, "el => el.model.get('outputs').losses.shape[0] === 0")
-    assert inputs_of(widget) == START
-    assert button(widget, "Start training").is_enabled()
-
-
-def test_another_setting_begins_again_and_leaves_the_old_curve(widget: Locator) -> None:
-    hold(widget, START | {"steps": 6})
-    for name, field, value in (
-        ("0.5", "rate", 5),
-        ("3", "start", 3),
-        ("from itself, too", "form", 1),
-    ):
+def test_each_run_is_named_after_its_rate_and_start(widget: Locator) -> None:
+    page.hold(widget, START | {"steps": 6})
+    for name, field, value in (("0.5", "rate", 5), ("3", "start", 3)):
         widget.get_by_role("radio", name=name, exact=True).click()
-        assert_torch(widget, STEM)
-        now = inputs_of(widget)
+        page.assert_torch(widget, STEM)
+        now = page.inputs_of(widget)
         assert now[field] == value and now["steps"] == 0
-        hold(widget, now | {"steps": 4})
-    names = widget.locator(".runs li").all_inner_texts()
-    assert names[0].startswith("points 2, from 3 at rate 0.5, from itself, too")
-    assert names[1].startswith("new points")
-    assert [name.partition("0.")[0] for name in names[2:]] == ["points 2, from 3 at rate "] + [
-        "points 2, from 1 at rate "
-    ] * 2
+        page.hold(widget, now | {"steps": 4})
+    assert widget.locator(".runs span").all_inner_texts() == [
+        "points 2, from 3 at rate 0.5",
+        "new points",
+        "points 2, from 1 at rate 0.5",
+        "points 2, from 1 at rate 0.1",
+    ]
 
 
 def test_other_points_are_those_that_python_draws(widget: Locator) -> None:
-    button(widget, "Other points").click()
-    assert_torch(widget, STEM)
-    x, y = points_of(3)
-    assert inputs_of(widget) == START | {"seed": 3, "x": x, "y": y}
-    drawn = in_module(
+    page.button(widget, "Other points").click()
+    page.assert_torch(widget, STEM)
+    x, y = ours.points_of(3)
+    assert page.inputs_of(widget) == START | {"seed": 3, "x": x, "y": y}
+    drawn = page.in_module(
         widget.page,
         "attention_scoring/width_trainer.js",
         """async ({ pointsOf }, { seeds, how, chance }) => {
@@ -326,34 +229,34 @@ def test_other_points_are_those_that_python_draws(widget: Locator) -> None:
         }""",
         {
             "seeds": list(range(1, 30)),
-            "how": {"noise": NOISE, "ends": ENDS, "heights": HEIGHTS, "S": S},
+            "how": {"noise": ours.NOISE, "ends": ours.ENDS, "heights": ours.HEIGHTS, "S": ours.S},
         },
     )
-    assert [(one["x"], one["y"]) for one in drawn] == [points_of(i) for i in range(1, 30)]
+    assert [(one["x"], one["y"]) for one in drawn] == [ours.points_of(i) for i in range(1, 30)]
 
 
 def test_the_ball_is_dragged_and_moved_by_keys(widget: Locator) -> None:
-    hold(widget, START | {"steps": 3})
+    page.hold(widget, START | {"steps": 3})
     ball, plane = widget.locator(".ball"), widget.locator(".plane.landscape svg")
-    box = box_of(plane)
+    box = page.box_of(plane)
     to = box["x"] + box["width"] * 2 / 3
-    drag(widget.page, middle(ball), (to, box["y"] + 20))
-    assert_torch(widget, STEM)
-    now = inputs_of(widget)
+    page.drag(widget.page, page.middle(ball), (to, box["y"] + 20))
+    page.assert_torch(widget, STEM)
+    now = page.inputs_of(widget)
     assert now["start"] == pytest.approx(2, abs=0.03) and now["steps"] == 0
-    assert middle(ball)[0] == pytest.approx(to, abs=4)
+    assert page.middle(ball)[0] == pytest.approx(to, abs=4)
     for key, start in (("Home", 0.02), ("ArrowRight", 0.07), ("End", 3.0), ("ArrowLeft", 2.95)):
         ball.press(key)
-        assert_torch(widget, STEM)
-        assert inputs_of(widget)["start"] == pytest.approx(start)
+        page.assert_torch(widget, STEM)
+        assert page.inputs_of(widget)["start"] == pytest.approx(start)
     assert ball.get_attribute("aria-valuenow") == "2.95"
 
 
 def test_the_ball_lies_on_the_landscape_and_the_tangent_touches_it(widget: Locator) -> None:
-    hold(widget, START | {"steps": 4})
+    page.hold(widget, START | {"steps": 4})
     seen = computed(steps=4)
-    box = box_of(widget.locator(".plane.landscape svg"))
-    x, y = middle(widget.locator(".ball"))
+    box = page.box_of(widget.locator(".plane.landscape svg"))
+    x, y = page.middle(widget.locator(".ball"))
     assert (x - box["x"]) / box["width"] == pytest.approx(seen.sigma.item() / 3, abs=0.005)
     assert 1 - (y - box["y"]) / box["height"] == pytest.approx(seen.loss.item() / 1.4, abs=0.01)
     path = widget.locator("path.tangent").get_attribute("d") or ""
@@ -366,12 +269,12 @@ def test_the_ball_lies_on_the_landscape_and_the_tangent_touches_it(widget: Locat
     assert f"= {seen.sigma.item() - 0.1 * seen.slope.item():.3f}" in text
 
 
-def test_a_ball_outside_the_picture_is_said_to_be(widget: Locator) -> None:
-    x, y = [round(0.1 * i, 2) for i in range(S)], [float(i % 2) for i in range(S)]
-    hold(widget, START | {"x": x, "y": y, "start": 0.03, "rate": 0.1})
+def test_a_ball_outside_the_picture_is_marked(widget: Locator) -> None:
+    x, y = [round(0.1 * i, 2) for i in range(ours.S)], [float(i % 2) for i in range(ours.S)]
+    page.hold(widget, START | {"x": x, "y": y, "start": 0.03, "rate": 0.1})
     assert "outside" not in widget.locator(".told").inner_text()
     outside: Any = {"x": x, "y": y, "start": 0.1, "rate": 10, "steps": 1}
-    hold(widget, START | outside)
+    page.hold(widget, START | outside)
     seen = computed(**outside).sigma.item()
     assert abs(seen) > 3
     assert "outside the picture" in widget.locator(".told").inner_text()
@@ -379,55 +282,42 @@ def test_a_ball_outside_the_picture_is_said_to_be(widget: Locator) -> None:
 
 
 def test_the_width_to_start_from_can_be_typed(widget: Locator) -> None:
-    hold(widget, START | {"steps": 3})
+    page.hold(widget, START | {"steps": 3})
     box = widget.get_by_role("textbox", name="width to start from, typed")
     box.fill("0.5")
-    assert_torch(widget, STEM)
-    assert inputs_of(widget) == START | {"start": 0.5}
-    assert_refused(widget, box, "4", "σ must lie between 0.02 and 3")
+    page.assert_torch(widget, STEM)
+    assert page.inputs_of(widget) == START | {"start": 0.5}
+    page.assert_refused(widget, box, "4", "σ must lie between 0.02 and 3")
 
 
 def test_points_are_dragged_and_moved_by_keys(widget: Locator) -> None:
     point = widget.locator(".layer .point").nth(10)
-    x, y = middle(point)
-    before = inputs_of(widget)
-    drag(widget.page, (x, y), (x + 12, y - 25))
-    assert_torch(widget, STEM)
-    now = inputs_of(widget)
+    x, y = page.middle(point)
+    before = page.inputs_of(widget)
+    page.drag(widget.page, (x, y), (x + 12, y - 25))
+    page.assert_torch(widget, STEM)
+    now = page.inputs_of(widget)
     assert now["x"][10] > before["x"][10] and now["y"][10] > before["y"][10] + 0.3
     assert now["x"][:10] == before["x"][:10] and now["steps"] == 0
     point.press("ArrowDown")
-    assert inputs_of(widget)["y"][10] == pytest.approx(now["y"][10] - 0.1)
+    assert page.inputs_of(widget)["y"][10] == pytest.approx(now["y"][10] - 0.1)
     point.press("PageDown")
     other = widget.locator(".layer .point").nth(11)
     assert other.evaluate("e => e === e.getRootNode().activeElement")
     assert widget.locator(".layer .point[tabindex='0']").count() == 1
-    assert_torch(widget, STEM)
+    page.assert_torch(widget, STEM)
 
 
 def test_a_training_under_way_ends_where_a_point_is_taken(widget: Locator) -> None:
-    hold(widget, START | {"start": 3.0, "rate": 0.1})  # where it hardly moves
-    button(widget, "Start training").click()
-    until(widget, "el => el.model.get('outputs').losses.shape[0] > 1")
-    drag(widget.page, middle(widget.locator(".ball")), middle(widget.locator(".plane.landscape")))
-    settled(widget)
-    button(widget, "Start training").wait_for()
-    assert inputs_of(widget)["steps"] == 0 and steps_of(widget) == 0
-    assert_torch(widget, STEM)
-
-
-def fits(page: Page) -> bool:
-    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_it_is_no_higher_than_a_screen_and_fits_a_phone(
-    widget: Locator, browser: Browser, site: str
-) -> None:
-    widget.page.set_viewport_size({"width": 1280, "height": 800})
-    assert box_of(widget)["height"] <= 800
-    with on_a_phone(browser, site, STEM) as visit:
-        phone = visit.widget(STEM)
-        hold_inputs(phone, START | {"steps": 2})
-        settled(phone)
-        assert fits(visit.page)
-        assert box_of(phone)["width"] <= 375
+    page.hold(widget, START | {"start": 3.0, "rate": 0.1})  # where it hardly moves
+    page.button(widget, "Start training").click()
+    page.until(widget, "el => el.model.get('outputs').losses.shape[0] > 1")
+    page.drag(
+        widget.page,
+        page.middle(widget.locator(".ball")),
+        page.middle(widget.locator(".plane.landscape")),
+    )
+    page.settled(widget)
+    page.button(widget, "Start training").wait_for()
+    assert page.inputs_of(widget)["steps"] == 0 and steps_of(widget) == 0
+    page.assert_torch(widget, STEM)

@@ -5,22 +5,12 @@ import math
 import re
 from typing import Any
 
+import browsing as page
 import pytest
 import torch
-from browsing import (
-    Visit,
-    assert_refused,
-    assert_torch,
-    box_of,
-    drag,
-    held,
-    inputs_of,
-    middle,
-    problem,
-    settled,
-)
 from hypothesis import given
 from hypothesis import strategies as st
+from node import Engine
 from playwright.sync_api import Locator
 
 from tinylib.widgets.gpt.loss_bench import Costs, LossBenchWidget, softmax, surprise
@@ -102,9 +92,15 @@ def test_a_page_without_javascript_reads_a_table_and_stores_infinities() -> None
     assert outputs["log_of_softmax"] is None, "what is −∞ in float32 is so in what is stored"
 
 
+def test_a_power_of_ten_is_written_as_one(engine: Engine) -> None:
+    rule = "({ powerOfTen }, numbers) => numbers.map(powerOfTen)"
+    written = engine("../live/ui/dom.js", rule, ["0.25", "5e-7", "1.40e-45", "2e+9"])
+    assert written == ["0.25", "5 × 10^{−7}", "1.40 × 10^{−45}", "2 × 10^{9}"]
+
+
 # ------------------------------------------------------------------ in the page
 
-widget = held(STEM, START)
+widget = page.held(STEM, START)
 
 
 def typed(widget: Locator, word: str) -> Locator:
@@ -128,16 +124,16 @@ def test_the_first_state(widget: Locator) -> None:
 
 def test_what_is_impossible_costs_everything_and_what_is_certain_nothing(widget: Locator) -> None:
     slid(widget, "happy").press("Home")
-    assert_torch(widget, STEM)
+    page.assert_torch(widget, STEM)
     assert totals(widget) == ["∞", "∞", "∞"]
     assert "−log 0 = +∞" in widget.locator(".verdict").first.inner_text()
     assert widget.locator(".costs .endless").count() == 1
     slid(widget, "happy").press("ArrowRight")
-    settled(widget)
-    assert inputs_of(widget)["p"] == [1, 0.9, 0.01] and totals(widget)[0] == "4.7105"
+    page.settled(widget)
+    assert page.inputs_of(widget)["p"] == [1, 0.9, 0.01] and totals(widget)[0] == "4.7105"
     for word in ("is", "happy"):
         slid(widget, word).press("End")
-    assert_torch(widget, STEM)
+    page.assert_torch(widget, STEM)
     assert totals(widget) == ["0.0000", "0.0000", "1.0000"]
     assert "−log 1 = 0" in widget.locator(".verdict").first.inner_text()
 
@@ -152,38 +148,41 @@ def test_words_that_stay_keep_their_probability(widget: Locator) -> None:
         ("a b c d", [0.5, 0.5, 0.5, 0.5]),
     ):
         line.fill(text)
-        assert_torch(widget, STEM)
-        assert inputs_of(widget)["p"] == p, text
+        page.assert_torch(widget, STEM)
+        assert page.inputs_of(widget)["p"] == p, text
 
 
 def test_a_sentence_has_2_to_10_words(widget: Locator) -> None:
     for words, message in ((1, "1 word: write 2 at least."), (11, "11 words: there is room for ")):
         widget.get_by_role("combobox", name="Sentence").fill("life " * words)
-        assert problem(widget).startswith(message)
-    assert inputs_of(widget) == START
+        assert page.problem(widget).startswith(message)
+    assert page.inputs_of(widget) == START
 
 
-def test_a_word_is_dragged_along_the_curve(widget: Locator, visit: Visit) -> None:
-    box, point = box_of(widget.locator(".cost-plot svg")), widget.locator(".points .dot").nth(1)
-    drag(visit.page, middle(point), (box["x"] + box["width"] / 2, box["y"] + 30))
-    assert inputs_of(widget)["p"] == [1, 0.9, 0.5]
+def test_a_word_is_dragged_along_the_curve(widget: Locator, visit: page.Visit) -> None:
+    box, point = (
+        page.box_of(widget.locator(".cost-plot svg")),
+        widget.locator(".points .dot").nth(1),
+    )
+    page.drag(visit.page, page.middle(point), (box["x"] + box["width"] / 2, box["y"] + 30))
+    assert page.inputs_of(widget)["p"] == [1, 0.9, 0.5]
     widget.get_by_role("button", name="Undo").click()
-    assert inputs_of(widget)["p"] == [1, 0.9, 0.1], "one step"
+    assert page.inputs_of(widget)["p"] == [1, 0.9, 0.1], "one step"
 
 
 def test_both_logarithms(widget: Locator) -> None:
     cards = widget.locator(".card b")
     assert cards.all_inner_texts() == ["−∞", "−122.20"]
     widget.get_by_role("textbox", name="x, the right word’s logit, typed").fill("-50")
-    assert_torch(widget, STEM)
+    page.assert_torch(widget, STEM)
     assert cards.all_inner_texts() == ["−52.1972", "−52.1972"]
     slider = widget.get_by_role("slider", name="x, the right word’s logit")
     for x in (-95, -101, -102, 0, 200):
         slider.fill(str(x))
-        assert_torch(widget, STEM)
+        page.assert_torch(widget, STEM)
     assert cards.all_inner_texts() == ["0.0000", "0.0000"]
 
 
 def test_what_is_no_probability_changes_nothing(widget: Locator) -> None:
     for text in ("1.01", "-0.1"):
-        assert_refused(widget, typed(widget, "happy"), text, "p must lie between 0 and 1.")
+        page.assert_refused(widget, typed(widget, "happy"), text, "p must lie between 0 and 1.")

@@ -6,18 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from browsing import (
-    ROOT,
-    Opener,
-    Visit,
-    assert_torch,
-    exact,
-    inputs_of,
-    page_of,
-    received,
-    settled,
-    until,
-)
+from browsing import ROOT, Visit, assert_torch, button, exact, hold, inputs_of, received, settled
 from node import in_node
 from playwright.sync_api import Locator, expect
 
@@ -28,7 +17,6 @@ from tinylib.widgets.self_attention import colour_trainer as ours
 
 STEM = "colour_trainer"
 TASK = ROOT / "tinylib/widgets/self_attention/colour_trainer_task.js"
-ONLY = STEM  # for conftest: the page without its text and other widgets
 
 
 def learned(steps: int, **how: Any) -> dict[str, torch.Tensor]:
@@ -164,91 +152,38 @@ def test_nothing_can_be_learned_of_shuffled_answers() -> None:
 
 
 @pytest.fixture
-def visit(opened: Opener) -> Visit:
-    return opened(page_of(STEM))
-
-
-@pytest.fixture
 def widget(visit: Visit) -> Locator:
     return visit.widget(STEM)
 
 
-def press(widget: Locator, name: str) -> None:
-    widget.get_by_role("button", name=name, exact=True).click()
-
-
-def steps_of(widget: Locator) -> int:
-    return len(received(widget)["losses"])
-
-
-def far(widget: Locator, steps: int) -> None:
-    until(widget, f"el => el.model.get('outputs').losses.shape[0] >= {steps}")
-
-
-def paused(widget: Locator, steps: int) -> None:
-    press(widget, "Start training")
-    far(widget, steps)
-    press(widget, "Pause")
-    settled(widget)
-
-
-def test_it_trains_pauses_and_goes_on(widget: Locator) -> None:
-    assert steps_of(widget) == 0
-    paused(widget, 12)
-    first = steps_of(widget)
-    assert 12 <= first < 400 and inputs_of(widget)["steps"] == first
-    assert_torch(widget, STEM)
-    widget.page.wait_for_timeout(200)
-    assert steps_of(widget) == first
-    press(widget, "One step")
-    far(widget, first + 1)
-    settled(widget)
-    assert steps_of(widget) == first + 1
-    assert_torch(widget, STEM)
-    press(widget, "Go on")
-    far(widget, first + 4)
-    press(widget, "Pause")
-    settled(widget)
-    press(widget, "Back to step 0")
-    until(widget, "el => el.model.get('outputs').losses.shape[0] === 0")
-    assert_torch(widget, STEM)
+def steps(widget: Locator, count: int) -> None:
+    hold(widget, inputs_of(widget) | {"steps": count})
 
 
 def test_another_sentence_keeps_the_run(widget: Locator) -> None:
-    paused(widget, 5)
-    before, steps = received(widget), steps_of(widget)
-    press(widget, "Another sentence")
+    steps(widget, 2)
+    before = received(widget)
+    button(widget, "Another sentence").click()
     settled(widget)
     after = received(widget)
-    assert inputs_of(widget)["example"] == 1 and steps_of(widget) == steps
-    assert torch.equal(before["w_qk"], after["w_qk"])
+    assert inputs_of(widget) == {**ColourTrainer(steps=2, example=1).inputs}
+    assert len(after["losses"]) == 2 and torch.equal(before["w_qk"], after["w_qk"])
     assert not torch.equal(before["numbers"], after["numbers"])
     assert_torch(widget, STEM)
 
 
-def test_another_setting_begins_anew_and_leaves_the_old_curve(widget: Locator) -> None:
-    paused(widget, 5)
-    widget.get_by_role("radio", name="may look at itself").check()
-    until(widget, "el => el.model.get('outputs').losses.shape[0] === 0")
+def test_other_settings_are_torchs_and_have_bounds_of_their_own(widget: Locator) -> None:
+    steps(widget, 3)
     assert_torch(widget, STEM)
-    paused(widget, 3)
-    runs = widget.locator(".runs li")
-    expect(runs).to_have_count(2)
-    assert "may look at itself" in runs.first.inner_text()
-    assert "as described" in runs.last.inner_text()
+    widget.get_by_role("radio", name="may look at itself").check()
+    assert_torch(widget, STEM)
     rules = widget.locator(".rule.y:visible b").all_inner_texts()
     assert any("0.52" in text for text in rules) and any("1.39" in text for text in rules)
     assert f"{0.75 * math.log(2):.2f} {math.log(4):.2f}" == "0.52 1.39"
-    press(widget, "Another seed")
-    until(widget, "el => el.model.get('outputs').losses.shape[0] === 0")
-    assert inputs_of(widget)["seed"] == 2
-    assert_torch(widget, STEM)
 
 
 def test_a_sentence_is_shown_with_its_partners_and_what_it_says(widget: Locator) -> None:
-    press(widget, "One step")
-    far(widget, 1)
-    settled(widget)
+    steps(widget, 1)
     seen = learned(1)
     predicted = seen["logits"].argmax(-1)
     answers = seen["numbers"].gather(-1, seen["partners"])

@@ -12,29 +12,16 @@ from playwright.sync_api import Locator
 from torch import Tensor, nn
 
 from tinylib.normalization import layer_norm
-from tinylib.widgets.transformer_block.block_stack import (
-    MOST_BLOCKS,
-    NORMS,
-    W_1,
-    W_2,
-    W_K,
-    W_Q,
-    W_V,
-    WORDS,
-    BlockStackWidget,
-    Stacked,
-    X,
-    compute,
-)
+from tinylib.widgets.transformer_block import block_stack as ours
 
 STEM = "block_stack"
 START: dict[str, Any] = dict(
-    words=list(WORDS), x=X, blocks=6, strength=0.25, feed=False, add=False, norm=0
+    words=list(ours.WORDS), x=ours.X, blocks=6, strength=0.25, feed=False, add=False, norm=0
 )
 
 
-def seen(**changes: Any) -> Stacked:
-    return Stacked(**BlockStackWidget(**START | changes).values())
+def seen(**changes: Any) -> ours.Stacked:
+    return ours.Stacked(**ours.BlockStackWidget(**START | changes).values())
 
 
 # ------------------------------------------------------------------ the numbers
@@ -42,7 +29,9 @@ def seen(**changes: Any) -> Stacked:
 
 def naive(x: Tensor, blocks: int, strength: float, feed: bool, add: bool, norm: str) -> Tensor:
     """With torch's own attention and the course's norm, in fp64."""
-    q, k, v, w_1, w_2 = (torch.tensor(w).double() for w in (W_Q, W_K, W_V, W_1, W_2))
+    q, k, v, w_1, w_2 = (
+        torch.tensor(w).double() for w in (ours.W_Q, ours.W_K, ours.W_V, ours.W_1, ours.W_2)
+    )
     q, k = q.repeat(1, 16), k.repeat(1, 16)
     one, zero = torch.ones(4).double(), torch.zeros(4).double()
 
@@ -62,12 +51,12 @@ def naive(x: Tensor, blocks: int, strength: float, feed: bool, add: bool, norm: 
     return x
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("norm", ours.NORMS)
 @pytest.mark.parametrize("add", [False, True])
 @pytest.mark.parametrize("feed", [False, True])
 def test_a_stack_is_its_blocks_one_after_the_other(norm: str, add: bool, feed: bool) -> None:
-    x = torch.tensor(X).double()
-    for blocks in (0, 1, 3, MOST_BLOCKS):
+    x = torch.tensor(ours.X).double()
+    for blocks in (0, 1, 3, ours.MOST_BLOCKS):
         how: dict[str, Any] = dict(blocks=blocks, strength=0.5, feed=feed, add=add, norm=norm)
         found = seen(**how)
         wanted = naive(x, **how)
@@ -91,7 +80,7 @@ def test_attention_alone_makes_one_word_of_two_and_add_and_norm_keep_two() -> No
 @given(st.lists(st.tuples(*[st.floats(-50, 50, width=32)] * 4), min_size=1, max_size=8))
 def test_lengths_after_a_norm_are_at_most_two(rows: list[tuple[float, ...]]) -> None:
     yes = torch.tensor(True)
-    found = compute(
+    found = ours.compute(
         torch.tensor(rows), torch.tensor(4), torch.tensor(1.0), yes, yes, torch.tensor(1)
     )
     assert found.longest[1:].max() <= 2 + 1e-9, "√D"
@@ -99,14 +88,14 @@ def test_lengths_after_a_norm_are_at_most_two(rows: list[tuple[float, ...]]) -> 
 
 
 def test_a_page_without_javascript_reads_the_vectors() -> None:
-    html = BlockStackWidget()._html()
+    html = ours.BlockStackWidget()._html()
     assert "after 6 blocks, first and last word with the cosine 1.00" in html
     assert re.search(r'<th scope="row">Machines</th><td>0\.02</td><td>0\.01</td>', html)
 
 
 def test_a_norm_is_refused_by_its_name() -> None:
     with pytest.raises(ValueError, match="'batch' is none of none, post-norm, pre-norm"):
-        BlockStackWidget(norm="batch")
+        ours.BlockStackWidget(norm="batch")
 
 
 # ------------------------------------------------------------------ in the page
@@ -129,15 +118,11 @@ def test_the_page_says_what_has_become_of_the_words(widget: Locator) -> None:
     assert "has the length 2.00; at the start it was 1.41" in says.inner_text()
 
 
-def test_vectors_that_vanish_are_said_to(widget: Locator) -> None:
+def test_the_curve_is_of_all_blocks_and_vectors_may_vanish(widget: Locator) -> None:
+    drawn = widget.locator(".likeness path.alike").get_attribute("d") or ""
+    points = [tuple(map(float, at.split())) for at in re.findall(r"[ML]([-\d.]+ [-\d.]+)", drawn)]
+    assert [x for x, _ in points] == list(range(ours.MOST_BLOCKS + 1))
+    assert [y for _, y in points] == pytest.approx(seen().alike.tolist(), abs=1e-4)
     widget.get_by_role("checkbox", name="feed-forward").check()
     settled(widget)
     assert "all numbers have become 0" in widget.locator(".says").inner_text()
-
-
-def test_the_curve_is_of_all_blocks(widget: Locator) -> None:
-    settled(widget)
-    drawn = widget.locator(".likeness path.alike").get_attribute("d") or ""
-    points = [tuple(map(float, at.split())) for at in re.findall(r"[ML]([-\d.]+ [-\d.]+)", drawn)]
-    assert [x for x, _ in points] == list(range(MOST_BLOCKS + 1))
-    assert [y for _, y in points] == pytest.approx(seen().alike.tolist(), abs=1e-4)

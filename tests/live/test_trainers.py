@@ -1,0 +1,181 @@
+"""What all trainers have alike in a page: they start and pause, go back, and begin again."""
+
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from browsing import (
+    WIDGETS,
+    Visit,
+    button,
+    hold,
+    inputs_of,
+    launch,
+    new_context,
+    page_with_only,
+    received,
+    settled,
+    until,
+)
+from playwright.sync_api import Locator, expect, sync_playwright
+
+from tinylib.live.trainer import Trainer
+
+TRAINERS = {stem: widget for stem, widget in WIDGETS.items() if issubclass(widget, Trainer)}
+RUNS = {  # another form than the first one, what its run is called, and what the first one's is
+    "colour_trainer": ("may look at itself", "may look at itself, seed 1", "as described, seed 1"),
+    "gpt_trainer": ("no scale", "our stories, no scale, seed 1", "our stories, seed 1"),
+    "heads_trainer": ("1 head", "1 head, seed 2", "4 heads, seed 2"),
+    "translation_trainer": ("no mask", "no mask, seed 1", "whole, seed 1"),
+    "width_trainer": (
+        *("from itself, too", "from 1 at rate 0.1, from itself, too", "from 1 at rate 0.1"),
+    ),
+}
+GROUPED_BY = "trainer"  # for conftest: the tests of one trainer share its page
+LOADED = re.compile("trainer_worker|_task[.]js|-step-|/pools/|/ort/")
+
+
+@pytest.fixture(scope="module", params=sorted(TRAINERS))
+def trainer(request: pytest.FixtureRequest, chromium_path: str, site: str) -> Iterator[Any]:
+    """The name of a trainer, and a page of it that nobody has touched before these tests.
+
+    A browser that optimises the runtime takes longer to start, and a step of the GPT half as long.
+    """
+    stem: str = request.param
+    with sync_playwright() as playwright:
+        browser = launch(playwright, chromium_path, stem == "gpt_trainer")
+        with new_context(browser) as context:
+            visit = Visit(context, site, page_with_only(stem))
+            yield stem, visit
+            assert visit.console == [] and visit.foreign == []
+        browser.close()
+
+
+def opened(stem: str, visit: Visit) -> tuple[Locator, dict[str, Any]]:
+    """The widget and its inputs. If it writes, it writes 8 characters whenever it looks."""
+    widget = visit.widget(stem)
+    widget.evaluate("el => { el.model.get('spec').facts.written = 8; }")
+    return widget, inputs_of(widget)
+
+
+def losses(widget: Locator) -> list[float]:
+    numbers: list[float] = received(widget)["losses"].tolist()
+    return numbers
+
+
+def torchs(stem: str, inputs: dict[str, Any], steps: int) -> Any:
+    """The losses of so many steps in Python."""
+    settings = {name: inputs[name] for name in TRAINERS[stem].settings}
+    return pytest.approx(TRAINERS[stem].run(steps, **settings).losses, abs=1e-3)
+
+
+def far(widget: Locator, condition: str) -> None:
+    until(widget, f"el => el.model.get('outputs').losses.shape[0] {condition}")
+
+
+def test_nothing_is_loaded_before_it_starts_and_it_pauses_and_goes_back(
+    trainer: tuple[str, Visit],
+) -> None:
+    stem, visit = trainer
+    widget, first = opened(stem, visit)
+    widget.scroll_into_view_if_needed()
+    widget.dispatch_event("pointerover")
+    visit.page.wait_for_timeout(300)
+    assert [url for url in visit.requests if LOADED.search(url)] == []
+    button(widget, "Start training").press("Enter")  # the page may still move
+    far(widget, "> 1")
+    button(widget, "Pause").click()
+    settled(widget)
+    stopped = losses(widget)
+    steps = len(stopped)
+    assert 1 < steps == inputs_of(widget)["steps"]
+    visit.page.wait_for_timeout(300)
+    assert losses(widget) == stopped == torchs(stem, first, steps)
+    button(widget, "One step").click()
+    far(widget, f"=== {steps + 1}")
+    settled(widget)
+    button(widget, "Back to step 0").click()
+    far(widget, "=== 0")
+    settled(widget)
+    assert inputs_of(widget) == first
+    while not any("-step-0.onnx.gz" in url for url in visit.requests):
+        visit.page.wait_for_timeout(20)  # the browser may tell of it later than the page answers
+
+
+def test_another_setting_begins_again_and_leaves_the_old_curve(trainer: tuple[str, Visit]) -> None:
+    stem, visit = trainer
+    form, now, before = RUNS[stem]
+    visit.renew()
+    widget, first = opened(stem, visit)
+    hold(widget, first | {"steps": 2})
+    widget.get_by_role("radio", name=form, exact=True).check()
+    settled(widget)
+    other = first | {"form": list(TRAINERS[stem].forms).index(form)}
+    assert inputs_of(widget) == other and losses(widget) == []
+    hold(widget, other | {"steps": 2})
+    assert losses(widget) == torchs(stem, other, 2)
+    expect(widget.locator(".runs .now span")).to_have_text(now)
+    expect(widget.locator(".runs .before span")).to_have_text(before)
+    if stem != "width_trainer":  # its seed draws points: test_widget_width_trainer.py
+        button(widget, "Another seed").click()
+        settled(widget)
+        assert inputs_of(widget) == other | {"seed": first["seed"] + 1} and losses(widget) == []
+
+
+@pytest.mark.parametrize("trainer", ["colour_trainer"], indirect=True)
+def test_runs_keep_their_names_when_settings_change_at_once(trainer: tuple[str, Visit]) -> None:
+    stem, visit = trainer
+    visit.renew()
+    widget, first = opened(stem, visit)
+    runs = widget.locator(".runs li")
+    hold(widget, first | {"steps": 2})
+    last = losses(widget)[-1]
+    widget.evaluate(
+        """el => { for (const name of ['ten times', 'Another seed', 'may look at itself'])
+            [...el.shadowRoot.querySelectorAll('label, button')]
+                .find((one) => one.textContent === name).click(); }"""
+    )
+    settled(widget)
+    now = inputs_of(widget)
+    assert now | {"form": 1, "seed": 2, "rate": 10, "steps": 0} == now
+    expect(runs).to_have_count(1)
+    expect(runs).to_contain_text(re.compile(f"as described, seed 1.*{last:.3f}"))
+    for form in (2, 3, 4, 0):
+        hold(widget, now | {"form": form, "steps": 2})
+    expect(runs.last).to_contain_text("as described, seed 1")  # the first run stays
+    expect(widget.locator(".runs .before")).to_have_count(3)
+
+
+@pytest.mark.parametrize("trainer", ["heads_trainer"], indirect=True)
+def test_it_can_be_slowed_down_and_goes_on_after_the_tab_has_slept(
+    trainer: tuple[str, Visit],
+) -> None:
+    stem, visit = trainer
+    visit.renew()
+    widget, first = opened(stem, visit)
+    widget.evaluate(
+        """el => {
+            el.seen = [];
+            el.model.on('change:outputs', () => {
+                el.seen.push(el.model.get('outputs').losses.shape[0]);
+            });
+        }"""
+    )
+    speed = widget.get_by_label("speed")
+    assert speed.locator("option").all_text_contents() == ["full speed", "30 steps/s", "3 steps/s"]
+    speed.select_option("3 steps/s")
+    button(widget, "Start training").click()
+    far(widget, ">= 3")
+    tools = visit.page.context.new_cdp_session(visit.page)
+    tools.send("Page.setWebLifecycleState", {"state": "frozen"})
+    time.sleep(1.5)
+    tools.send("Page.setWebLifecycleState", {"state": "active"})
+    far(widget, f">= {len(losses(widget)) + 2}")
+    button(widget, "Pause").click()
+    settled(widget)
+    done = losses(widget)
+    assert done == torchs(stem, first, len(done))
+    seen = sorted(set(widget.evaluate("el => el.seen")))
+    assert seen == list(range(seen[0], len(done) + 1)), "each step is seen"
