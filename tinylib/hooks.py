@@ -105,7 +105,7 @@ def capture(model: nn.Module, *names: str) -> Iterator[dict[str, list[Tensor]]]:
     ValueError if the model has no such place.
     """
     if names:
-        places = [place for name in names for place in matching(model, name)]
+        places = [place for found in matching(model, names) for place in found]
     else:
         places = [n for n, module in model.named_modules() if isinstance(module, HookPoint)]
         if not places:
@@ -144,25 +144,25 @@ def patch(model: nn.Module, changes: Mapping[str, Callable[[Tensor], Tensor]]) -
 
         return changed
 
-    wanted = {
-        place: put(place, f) for name, f in changes.items() for place in matching(model, name)
-    }
+    each = zip(changes.values(), matching(model, changes), strict=True)
+    wanted = {place: put(place, f) for f, places in each for place in places}
     with hooked(model, wanted):
         yield
 
 
-def matching(model: nn.Module, name: str) -> list[str]:
-    """The places with that name; ValueError, with the nearest names, if there is none."""
-    pattern, where = name.removesuffix(INPUT), INPUT if name.endswith(INPUT) else ""
-    known = [module for module, _ in model.named_modules() if module]
-    found = [module for module in known if fits(module, pattern)]
-    if not found:
-        near = get_close_matches(pattern, known) or known[:3]
-        raise ValueError(
-            f"{type(model).__name__} has no module '{pattern}'; there is, for example, "
-            f"{', '.join(near)}"
-        )
-    return [module + where for module in found]
+def matching(model: nn.Module, names: Iterable[str]) -> Iterator[list[str]]:
+    """The places with each name; ValueError, with the nearest names, if there is none."""
+    known = dict.fromkeys(module for module, _ in model.named_modules() if module)
+    for name in names:
+        pattern, where = name.removesuffix(INPUT), INPUT if name.endswith(INPUT) else ""
+        found = [pattern] if pattern in known else [one for one in known if fits(one, pattern)]
+        if not found:
+            near = get_close_matches(pattern, known) or [*known][:3]
+            raise ValueError(
+                f"{type(model).__name__} has no module '{pattern}'; there is, for example, "
+                f"{', '.join(near)}"
+            )
+        yield [module + where for module in found]
 
 
 def fits(module: str, pattern: str) -> bool:

@@ -3,10 +3,10 @@
 import json
 import re
 
+import browsing as page
 import pytest
 import torch
-from browsing import Visit, assert_torch, inputs_of, problem, settled
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Locator
 
@@ -17,8 +17,12 @@ STEM = "bleu"
 PRED, LABEL = "A B B C D", "A B C D E F"
 
 
+def computed(prediction: str, label: str, N: int = 2) -> dict[str, torch.Tensor]:
+    return BleuWidget.computed(dict(prediction=prediction, label=label, N=N))
+
+
 def test_the_numbers_of_the_chapter() -> None:
-    values = BleuWidget(PRED, LABEL).values()
+    values = computed(PRED, LABEL)
     matched = ["".join(map(str, row)) for row in values["matched"].int().tolist()]
     assert matched == ["11011", "10110", "00100", "00000"]
     assert values["used"][:2].int().tolist() == [[1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 0]]
@@ -33,9 +37,8 @@ words = st.lists(st.sampled_from("a b c d".split()), min_size=1, max_size=16).ma
 
 
 @given(pred=words, label=words, N=st.integers(1, 4))
-@settings(max_examples=50)
 def test_it_is_bleu(pred: str, label: str, N: int) -> None:
-    values = BleuWidget(pred, label, N).values()
+    values = computed(pred, label, N)
     for name, form in (("standard", bleu), ("d2l", bleu_d2l)):
         expected = sentence_bleu(pred.split(), label.split(), N, form)
         assert values[name].item() == pytest.approx(expected, abs=1e-6)
@@ -54,20 +57,15 @@ def test_the_stored_table_tells_the_scores() -> None:
 # ------------------------------------------------------------------ in the page
 
 
-@pytest.fixture
-def bench(visit: Visit) -> Locator:
-    widget = visit.widget(STEM)
-    enter(widget, "an edit", "computes", 1)
-    enter(widget, PRED, LABEL, 2)
-    return widget
+bench = page.held(STEM, {"prediction": PRED, "label": LABEL, "N": 2})
 
 
 def enter(widget: Locator, pred: str, label: str, N: int) -> None:
     widget.get_by_role("combobox", name="translation", exact=True).fill(pred)
     widget.get_by_role("combobox", name="reference", exact=True).fill(label)
     widget.get_by_role("slider").fill(str(N))
-    assert inputs_of(widget) == {"prediction": pred, "label": label, "N": N}
-    assert_torch(widget, STEM)
+    assert page.inputs_of(widget) == {"prediction": pred, "label": label, "N": N}
+    page.assert_torch(widget, STEM)
 
 
 def grams(widget: Locator, n: int, side: str) -> list[str]:
@@ -97,9 +95,6 @@ def test_the_formulas_hold_the_numbers(bench: Locator) -> None:
     enter(bench, LABEL, LABEL, 2)
     found = bench.locator(".penalty").inner_text()
     assert "exp(min(0, 1 − 6/6)) = 1.00: the translation is not shorter." in found
-
-
-def test_a_prediction_shorter_than_n_is_told(bench: Locator) -> None:
     enter(bench, "A", "A B", 3)
     assert grams(bench, 1, "translation") == ["A: hit"]
     assert grams(bench, 2, "translation") == ["none: none"]
@@ -112,16 +107,16 @@ def test_a_prediction_shorter_than_n_is_told(bench: Locator) -> None:
 def test_an_empty_or_a_long_sentence_is_refused(bench: Locator) -> None:
     box = bench.get_by_role("combobox", name="translation", exact=True)
     box.fill("  ")
-    assert problem(bench).startswith("The sentence is empty: write some words.")
+    assert page.problem(bench).startswith("The sentence is empty: write some words.")
     assert bench.locator(".ngrams").evaluate("el => el.inert")
     bench.get_by_role("combobox", name="reference", exact=True).fill(PRED)
-    assert inputs_of(bench) == {"prediction": PRED, "label": PRED, "N": 2}
-    assert problem(bench).startswith("The sentence is empty"), "the other line does not excuse it"
+    assert page.inputs_of(bench) == {"prediction": PRED, "label": PRED, "N": 2}
+    assert page.problem(bench).startswith("The sentence is empty"), "still"
     assert bench.locator(".ngrams").evaluate("el => el.inert")
     box.fill("a " * 17)
-    assert problem(bench).startswith("17 words: there is room for 16.")
-    settled(bench)
-    assert inputs_of(bench)["prediction"] == PRED
+    assert page.problem(bench).startswith("17 words: there is room for 16.")
+    page.settled(bench)
+    assert page.inputs_of(bench)["prediction"] == PRED
 
 
 def test_each_match_is_joined_to_its_partner(bench: Locator) -> None:
@@ -157,9 +152,8 @@ def test_an_n_gram_says_why_it_counts(bench: Locator) -> None:
     assert message.inner_text() == "“B” has a partner in the reference: it is matched."
     assert bench.locator(".ngrams li.source").all_inner_texts() == ["B"]
     bench.page.keyboard.press("ArrowRight")
-    assert "“B” occurs only once, and that is used up: this one has no partner" in (
-        message.inner_text()
-    )
+    text = "“B” occurs only once, and that is used up: this one has no partner"
+    assert text in message.inner_text()
     assert bench.locator(".ngrams li.source").count() == 0
     chips.nth(5 + 4).click()
     assert message.inner_text() == "The translation lacks “E”, which no precision counts."

@@ -1,24 +1,14 @@
 """The beam tree: it is beam search, in Python and in the page, and what the page shows of it."""
 
+import json
 import random
 import re
+from functools import cache
 
+import browsing as page
 import pytest
 import torch
-from browsing import (
-    Opener,
-    Visit,
-    assert_torch,
-    button,
-    cut_off,
-    hold_inputs,
-    inputs_of,
-    line,
-    listed,
-    marked,
-    page_of,
-    until,
-)
+from amounts import many
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Locator
@@ -35,25 +25,28 @@ SENTENCE = "some good cows work but he knows them ."
 WIDER = "the horse chooses a man that waits for the gardens ."
 
 
+@cache
+def searched(source: str, width: int, alpha: float) -> Tree:
+    """What torch finds, which it computes once for all tests."""
+    return Tree(**page.in_float32(STEM, json.dumps(dict(source=source, width=width, alpha=alpha))))
+
+
 def searches(count: int) -> list[tuple[str, int, float]]:
     rng = random.Random(0)
     words = [word for word in translator().source.tokens if not word.startswith("<")]
-    return [
-        (
-            " ".join(rng.choices(words, k=rng.randint(1, 12))),
-            rng.randint(1, MOST_WIDTH),
-            rng.choice([0.0, 0.3, 0.7, 1.0, 1.5]),
-        )
-        for _ in range(count)
-    ]
+    drawn = []
+    for _ in range(count):
+        source = " ".join(rng.choices(words, k=rng.randint(1, 12)))
+        drawn.append((source, rng.randint(1, MOST_WIDTH), rng.choice([0, 0.3, 0.7, 1, 1.5])))
+    return drawn
 
 
 # ------------------------------------------------------------------ the search
 
 
 def test_the_tree_is_beam_search() -> None:
-    for source, width, alpha in [(SENTENCE, 3, 0.0), *searches(60)]:
-        tree = Tree(**DecodingWidget(source, width, alpha).values())
+    for source, width, alpha in [(SENTENCE, 3, 0), *searches(many(20, 60))]:
+        tree = searched(source, width, alpha)
         ids = torch.tensor([translator().source.ids(source.split())])
         start = trained().start(ids, torch.tensor([ids.shape[1]]))
         best = beam(trained().step, start, BOS, EOS, MOST_STEPS, width, alpha)
@@ -126,20 +119,17 @@ def test_the_stored_table_tells_how_the_search_ends() -> None:
 # ------------------------------------------------------------------ in the page
 
 
-@pytest.fixture
-def tree(visit: Visit) -> Locator:
-    widget = visit.widget(STEM)
-    line(widget).fill("two women")  # an edit: until then the page shows what is stored
-    search(widget, SENTENCE, 3, 0.0)
-    return widget
+FIRST = {"source": SENTENCE, "width": 3, "alpha": 0}
+tree = page.held(STEM, FIRST)
+hold = page.holding(STEM, FIRST)
 
 
 def search(widget: Locator, source: str, width: int, alpha: float) -> None:
-    line(widget).fill(source)
+    page.line(widget).fill(source)
     widget.get_by_role("slider", name="beam width").fill(str(width))
     widget.get_by_role("slider", name="length penalty").fill(str(alpha))
-    assert inputs_of(widget) == {"source": source, "width": width, "alpha": alpha}
-    assert_torch(widget, STEM)
+    assert page.inputs_of(widget) == {"source": source, "width": width, "alpha": alpha}
+    page.assert_torch(widget, STEM)
 
 
 def path(widget: Locator) -> list[str]:
@@ -149,11 +139,12 @@ def path(widget: Locator) -> list[str]:
 
 
 def test_the_page_searches_as_python_does(tree: Locator) -> None:
-    for source, width, alpha in [(SENTENCE, 3, 0.0), *searches(12)]:
-        search(tree, source, width, alpha)
-        values = Tree(**DecodingWidget(source, width, alpha).values())
+    """And of each sentence that is chosen it shows the path and what it says, word for word."""
+    for source, width, alpha in [(SENTENCE, 3, 0), (WIDER, 2, 0), *searches(many(4, 12))]:
+        hold(tree, source=source, width=width, alpha=alpha)
+        values = searched(source, width, alpha)
         found = ends(values, width)
-        rows = listed(tree)
+        rows = page.listed(tree)
         assert [row[0] for row in rows[:-1]] == [" ".join(end.words) for end in found]
         assert [row[2] for row in rows[:-1]] == [str(end.length) for end in found]
         for row, end in zip(rows[:-1], found, strict=True):
@@ -165,31 +156,31 @@ def test_the_page_searches_as_python_does(tree: Locator) -> None:
         assert tree.locator(".tree .columns > li").count() == steps
         assert tree.locator(".tree li.kept").count() == width * steps
         assert tree.locator(".tree li.pruned").count() == PRUNED * steps
-
-
-def test_a_chosen_sentence_shows_its_path(tree: Locator) -> None:
-    for i, row in enumerate(listed(tree)):
-        tree.get_by_role("radio").nth(i).check()
-        assert path(tree) == row[0].removeprefix("greedy: ").split()
-    drawn = tree.locator("path.shown").get_attribute("d") or ""
-    assert re.fullmatch(r"(M[\d.]+ [\d.]+C[\d. ]+)+", drawn)
-
-
-def test_the_chosen_sentence_is_glossed_word_for_word(tree: Locator) -> None:
-    for source, width, alpha in [(WIDER, 2, 0.0), *searches(5)]:
-        search(tree, source, width, alpha)
-        for i, row in enumerate(listed(tree)):
+        for i, row in enumerate(rows):
             tree.get_by_role("radio").nth(i).check()
             french = row[0].removeprefix("greedy: ").split()
             text = tree.locator(".gloss").inner_text()
             assert text == f"Word for word: {' '.join(gloss(french))}".strip()
+            if source == SENTENCE:
+                assert path(tree) == french
+                drawn = tree.locator("path.shown").get_attribute("d") or ""
+                assert re.fullmatch(r"(M[\d.]+ [\d.]+C[\d. ]+)+", drawn)
     assert "?" not in gloss(translator().target.tokens[4:])
 
 
-def test_greedy_search_stands_beside_it(tree: Locator) -> None:
+def test_greedy_search_and_scores_stand_beside_it(tree: Locator) -> None:
     verdict = tree.locator(".column[data-output] > .note")
+    scores = tree.get_by_role("columnheader", name="score")
     assert "The beam's best is likelier than what greedy search says" in verdict.inner_text()
-    search(tree, SENTENCE, 1, 0.0)
+    assert not scores.is_visible()
+    ended = tree.locator(".tree li.ended")  # what has ended waits for the others
+    assert set(ended.locator("b").all_inner_texts()) == {"ended"}
+    assert set(ended.locator("span:nth-of-type(1)").all_inner_texts()) == {""}
+    hold(tree, alpha=0.7)
+    assert scores.is_visible(), "it differs from log p"
+    legend = tree.locator(".sideways + .note").inner_text()
+    assert "log p divided by length to the power 0.7" in legend
+    hold(tree, width=1)
     assert verdict.inner_text() == "Greedy search says the same sentence."
     greedily, kept = tree.locator(".tree li.greedy"), tree.locator(".tree li.kept")
     assert greedily.all_inner_texts() == kept.all_inner_texts()
@@ -199,13 +190,13 @@ def test_words_that_the_beam_prunes_are_told(tree: Locator) -> None:
     """Wherever greedy search's words were pruned, the page names the step."""
     found = 0
     for source, width, _ in searches(60):
-        if width == 1:
+        if width == 1 or found == many(3, 60):
             continue
-        values = Tree(**DecodingWidget(source, width).values())
+        values = searched(source, width, 0)
         greedy_text = translator().target.words(values.greedy.tolist())
         if greedy_text in [end.words for end in ends(values, width)]:
             continue
-        search(tree, source, width, 0.0)
+        hold(tree, source=source, width=width)
         note = tree.locator(".column[data-output] > .note").inner_text()
         named = re.search(r"pruned greedy search's words at step (\d+)", note)
         assert named, note
@@ -225,26 +216,15 @@ def kept(tree: Tree, width: int, steps: int) -> list[list[int]]:
     return rows
 
 
-def test_the_score_is_shown_where_it_differs(tree: Locator) -> None:
-    scores = tree.get_by_role("columnheader", name="score")
-    assert not scores.is_visible()
-    search(tree, SENTENCE, 3, 0.7)
-    assert scores.is_visible()
-    legend = tree.locator(".sideways + .note").inner_text()
-    assert "log p divided by length to the power 0.7" in legend
-
-
 def test_keys_scroll_the_tree_and_choose_a_path(tree: Locator) -> None:
     box = tree.locator(".tree")
-    box.focus()
     box.evaluate("el => { el.scrollLeft = 0; }")
-    tree.page.keyboard.press("ArrowRight")
-    until(box, "el => el.scrollLeft > 0")
+    box.press("ArrowRight")
+    page.until(box, "el => el.scrollLeft > 0")
     radios = tree.get_by_role("radio")
-    radios.nth(0).focus()
-    tree.page.keyboard.press("ArrowDown")
+    radios.first.press("ArrowDown")
     assert radios.nth(1).is_checked()
-    assert path(tree) == listed(tree)[1][0].split()
+    assert path(tree) == page.listed(tree)[1][0].split()
 
 
 def test_the_tree_grows_step_by_step(tree: Locator) -> None:
@@ -254,44 +234,37 @@ def test_the_tree_grows_step_by_step(tree: Locator) -> None:
 
     def stands(step: int) -> None:
         assert place.inner_text() == (f"step {step} of {T}" if step < T else f"all {T} steps")
-        hidden = sum(marked(boxes, ".later *, .gone"))
+        hidden = sum(page.marked(boxes, ".later *, .gone"))
         assert hidden == ((T - step) * (3 + PRUNED) + (step - 1) * PRUNED if step < T else 0)
 
     stands(T)
-    for step in (T - 1, T - 2):
-        button(tree, "one step back").click()
-        stands(step)
-    for step in (T - 1, T):
-        button(tree, "one step on").click()
+    for step, way in ((T - 1, "back"), (T - 2, "back"), (T - 1, "on"), (T, "on")):
+        page.button(tree, f"one step {way}").click()
         stands(step)
     tree.get_by_role("button", name="Watch it grow").click()
-    until(place, "el => el.textContent.startsWith('step 2 of')")
-    button(tree, "Pause").click()
-    line(tree).fill("two women")
-    assert_torch(tree, STEM)
+    page.until(place, "el => el.textContent.startsWith('step 2 of')")
+    page.button(tree, "Pause").click()
+    page.line(tree).fill("two women")
+    page.assert_torch(tree, STEM)
     assert place.inner_text() == f"all {columns.count()} steps"
 
 
 def test_arrow_keys_go_from_box_to_box_and_tell_the_sum(tree: Locator) -> None:
-    explanation = tree.locator(".explained")
-    tree.locator(".columns ol li").first.focus()
-    for key in ("ArrowRight", "ArrowDown"):
-        tree.page.keyboard.press(key)
+    tree.locator(".columns ol li").first.press("ArrowRight")
+    tree.page.keyboard.press("ArrowDown")
     assert tree.evaluate("el => el.shadowRoot.activeElement.place") == [1, 1]
-    values = Tree(**DecodingWidget(SENTENCE, 3, 0).values())
+    values = searched(SENTENCE, 3, 0)
     first, second = values.token_log_prob[0, values.parent[1, 1]], values.token_log_prob[1, 1]
     terms = " + ".join(f"log {value.exp():.3f}" for value in (first, second))
-    assert (
-        explanation.inner_text().startswith("log p of “")
-        and f" {terms} = " in explanation.inner_text()
-    )
-    assert explanation.inner_text().endswith(f"= {values.log_prob[1, 1]:.2f}".replace("-", "−"))
+    text = tree.locator(".explained").inner_text()
+    assert text.startswith("log p of “") and f" {terms} = " in text
+    assert text.endswith(f"= {values.log_prob[1, 1]:.2f}".replace("-", "−"))
 
 
 def fork_of(widget: Locator) -> int:
     """The first step at which the beam's best and greedy search differ, counted from 0, or −1."""
-    inputs = inputs_of(widget)
-    values = Tree(**DecodingWidget(**inputs).values())
+    inputs = page.inputs_of(widget)
+    values = searched(**inputs)
     best = [*ends(values, inputs["width"])[0].words, "<eos>"]
     greedy_text = [*translator().target.words(values.greedy.tolist()), "<eos>"]
     return next((t for t, (a, b) in enumerate(zip(best, greedy_text, strict=False)) if a != b), -1)
@@ -316,7 +289,7 @@ def scrolled(widget: Locator) -> float:
     return widget.locator(".tree").evaluate("el => el.scrollLeft")
 
 
-def test_the_fork_comes_into_view(visit: Visit) -> None:
+def test_the_fork_comes_into_view(visit: page.Visit) -> None:
     widget = visit.widget(STEM)
     where = visit.page.evaluate("scrollY")
     assert fork_of(widget) == 6  # “les” against “attend”, as the chapter's text says
@@ -325,8 +298,8 @@ def test_the_fork_comes_into_view(visit: Visit) -> None:
     assert edges.evaluate("el => [...el.classList]") == ["sideways", "before"], "with its end"
     assert widget.locator(".unseen-words").inner_text().startswith("← earlier: le cheval")
     assert visit.page.evaluate("scrollY") == where, "only the box itself scrolls"
-    line(widget).fill("two women")
-    assert_torch(widget, STEM)
+    page.line(widget).fill("two women")
+    page.assert_torch(widget, STEM)
     assert fork_of(widget) == -1 and scrolled(widget) == 0
     search(widget, WIDER, 2, 0.7)
     wait_until_in_view(widget, 6)
@@ -339,29 +312,21 @@ def test_a_reader_who_is_in_the_box_is_not_moved(tree: Locator) -> None:
     box = tree.locator(".tree")
     box.focus()
     box.evaluate("el => { el.scrollLeft = 3; }")
-    hold_inputs(tree, {"source": WIDER, "width": 2, "alpha": 0})
-    assert_torch(tree, STEM)
+    hold(tree, source=WIDER, width=2)
     assert fork_of(tree) == 6 and scrolled(tree) == 3
 
 
-def test_a_sentence_that_has_ended_waits_for_the_others(tree: Locator) -> None:
-    ended = tree.locator(".tree li.ended")
-    assert ended.count() > 0
-    assert set(ended.locator("b").all_inner_texts()) == {"ended"}
-    assert set(ended.locator("span:nth-of-type(1)").all_inner_texts()) == {""}
-
-
 def test_no_number_is_clipped(tree: Locator) -> None:
-    for alpha in (0.0, 1.5):
-        search(tree, "zebra " * 15, 5, alpha)
+    for alpha in (0, 1.5):
+        hold(tree, source="zebra " * 15, width=5, alpha=alpha)
         boxes = tree.locator(".columns ol li")
-        assert cut_off(boxes.locator("span:not(.unseen)")) == []
+        assert page.cut_off(boxes.locator("span:not(.unseen)")) == []
         assert boxes.evaluate_all("all => all.every((e) => e.scrollHeight <= e.clientHeight + 1)")
 
 
-def test_on_a_phone_it_scrolls_in_its_own_box(opened: Opener) -> None:
-    widget = opened(page_of(STEM), width=375).widget(STEM)
-    search(widget, SENTENCE, 5, 1.5)
+def test_on_a_phone_it_scrolls_in_its_own_box(opened: page.Opener) -> None:
+    widget = opened(page.page_of(STEM), width=375).widget(STEM)
+    hold(widget, width=5, alpha=1.5)
     wide = "el => [el.scrollWidth > el.clientWidth, el.getBoundingClientRect().right <= 375]"
     assert widget.locator(".tree").evaluate(wide) == [True, True]
     assert widget.locator(".ends").evaluate(wide) == [False, True]

@@ -1,23 +1,13 @@
 """Beam search on a GPT: that it is beam search, greedy search and sampling, and what is shown."""
 
+import json
 import random
 from typing import Any
 
+import browsing as page
 import pytest
 import torch
-from browsing import (
-    Opener,
-    Visit,
-    assert_torch,
-    hold,
-    inputs_of,
-    listed,
-    models_asked_for,
-    page_of,
-    page_with_only,
-    problem,
-    settled,
-)
+from amounts import many
 from playwright.sync_api import Locator
 
 from tinylib.generation import Sampling, beam_search, generate
@@ -43,7 +33,7 @@ START: dict[str, Any] = dict(
 
 
 def grow(**changes: Any) -> Grown:
-    return Grown(**BeamTreeWidget(**{**START, **changes}).values())
+    return Grown(**page.in_float32(STEM, json.dumps(START | changes)))
 
 
 def drawn_settings(count: int) -> list[dict[str, Any]]:
@@ -68,7 +58,7 @@ def drawn_settings(count: int) -> list[dict[str, Any]]:
 # ------------------------------------------------------------------ the search
 
 
-@pytest.mark.parametrize("given", [START, *drawn_settings(8)])
+@pytest.mark.parametrize("given", [START, *drawn_settings(many(4, 8))])
 def test_it_is_beam_search_greedy_search_and_sampling(given: dict[str, Any]) -> None:
     grown = grow(**given)
     model = language_model(list(MODELS)[given["variant"]]).model
@@ -115,20 +105,16 @@ def test_beams_are_the_likeliest_and_the_dullest() -> None:
 
 def test_every_question_is_answered_by_the_beams_best() -> None:
     right = 0
-    for group in stories().values():
-        for story, answer in group.items():
-            assert story.endswith(" ?") and not answer.endswith("?")
-            grown = grow(variant=1, story=story, length=8)
-            text = text_of(1, ends_of(grown, 3)[0].tokens)
-            right += f"{text} ".startswith(f"{answer} ")
+    for story, answer in (pair for group in stories().values() for pair in group.items()):
+        assert story.endswith(" ?") and not answer.endswith("?")
+        best = ends_of(grow(variant=1, story=story, length=8), 3)[0]
+        right += f"{text_of(1, best.tokens)} ".startswith(f"{answer} ")
     assert right >= 7, f"{right} of 8"
 
 
 def test_the_stored_table_tells_all_texts() -> None:
-    widget = BeamTreeWidget(variant=1, length=6, width=2)
-    html = widget._html()
-    grown = Grown(**widget.values())
-    for i, end in enumerate(ends_of(grown, 2)):
+    html = BeamTreeWidget(variant=1, length=6, width=2)._html()
+    for i, end in enumerate(ends_of(grow(variant=1, length=6, width=2), 2)):
         name = f'<th scope="row">beam {i + 1}</th><td>{text_of(1, end.tokens)}</td>'
         assert f"{name}<td>{end.log_prob:.2f}</td><td>{end.length}</td>" in html
     assert html.count('<th scope="row">drawn</th>') == DRAWN
@@ -138,80 +124,71 @@ def test_the_stored_table_tells_all_texts() -> None:
 def test_the_longest_texts_fit_the_contexts() -> None:
     for given in (dict(prompt="x" * 224), dict(variant=1, story="max " * 64)):
         assert len(grow(**given, length=MOST_LENGTH, width=1).token) == MOST_LENGTH
-    widget = BeamTreeWidget(prompt="x" * 224)
     config = language_model("gpt-shakespeare-page").model.config
-    assert widget.limits()["T"][1] + MOST_LENGTH == config.max_len
+    assert BeamTreeWidget.limits()["T"] == (1, 224) and config.max_len == 224 + MOST_LENGTH
 
 
 # ------------------------------------------------------------------ in the page
 
 
-@pytest.fixture
-def widget(visit: Visit) -> Locator:
-    widget = visit.widget(STEM)
-    hold(widget, START)
-    return widget
+widget = page.held(STEM, START)
+hold = page.holding(STEM, START)
 
 
-@pytest.mark.parametrize("given", [START, START | {"variant": 1}])
-def test_the_page_lists_all_texts(widget: Locator, given: dict[str, Any]) -> None:
-    hold(widget, given)
-    assert_torch(widget, STEM)
-    grown, variant = grow(**given), given["variant"]
-    rows = [(text_of(variant, e.tokens), e.log_prob, e.length) for e in ends_of(grown, 3)]
-    single = grown.greedy.tolist()
-    rows.append(("greedy: " + text_of(variant, single), grown.greedy_log_prob.item(), len(single)))
-    for tokens, length, log_prob in zip(*grown[-3:], strict=True):
-        rows.append(("drawn: " + text_of(variant, tokens.tolist()), log_prob.item(), int(length)))
-    there = listed(widget)
-    assert [row[0] for row in there] == [text.replace("\n", "↵") for text, *_ in rows]
-    assert [row[2] for row in there] == [str(length) for *_, length in rows]
-    for row, (_, log_prob, _) in zip(there, rows, strict=True):
-        assert float(row[1]) == pytest.approx(log_prob, abs=0.051)
-    M = len(grown.token)
-    assert widget.locator(".tree .columns > li").count() == M
-    assert widget.locator(".tree li.kept").count() == 3 * M
-    assert widget.locator(".tree li.pruned").count() == PRUNED * M
-    root = widget.locator(".canvas .root").inner_text()
-    assert root.split() == (["?"] if variant else ["new", "line"])
-
-
-def test_a_chosen_text_shows_its_path(widget: Locator) -> None:
-    for i, row in enumerate(listed(widget)[:4]):
-        widget.locator("input[name=row]").nth(i).check()
-        settled(widget)
-        boxes = widget.locator(".tree li.shown b").all_text_contents()
-        plain = "".join({"space": " ", "new line": "↵"}.get(box, box) for box in boxes)
-        text = row[0].removeprefix("greedy: ")
-        assert plain and text.startswith(plain), (i, plain, text)
-        assert i == 3 or plain == text
+def test_the_page_lists_all_texts_and_the_path_of_the_chosen_one(widget: Locator) -> None:
+    for variant in (0, 1):
+        hold(widget, variant=variant)
+        grown = grow(variant=variant)
+        rows = [(text_of(variant, e.tokens), e.log_prob, e.length) for e in ends_of(grown, 3)]
+        single, log_prob = grown.greedy.tolist(), grown.greedy_log_prob.item()
+        rows.append((f"greedy: {text_of(variant, single)}", log_prob, len(single)))
+        for tokens, length, log_prob in zip(*(of.tolist() for of in grown[-3:]), strict=True):
+            rows.append((f"drawn: {text_of(variant, tokens)}", log_prob, length))
+        there = page.listed(widget)
+        assert [row[0] for row in there] == [text.replace("\n", "↵") for text, *_ in rows]
+        assert [row[2] for row in there] == [str(length) for *_, length in rows]
+        log_probs = [log_prob for _, log_prob, _ in rows]
+        assert [float(row[1]) for row in there] == pytest.approx(log_probs, abs=0.051)
+        M = len(grown.token)
+        assert widget.locator(".tree .columns > li").count() == M
+        assert widget.locator(".tree li.kept").count() == 3 * M
+        assert widget.locator(".tree li.pruned").count() == PRUNED * M
+        root = widget.locator(".canvas .root").inner_text()
+        assert root.split() == (["?"] if variant else ["new", "line"])
+        if variant:
+            continue
+        for i, row in enumerate(there[:4]):
+            widget.locator("input[name=row]").nth(i).check()
+            page.settled(widget)
+            boxes = widget.locator(".tree li.shown b").all_text_contents()
+            path = "".join({"space": " ", "new line": "↵"}.get(box, box) for box in boxes)
+            text = row[0].removeprefix("greedy: ")
+            assert path and text.startswith(path), (i, path, text)
+            assert i == 3 or path == text
 
 
 def test_the_verdict_compares_them(widget: Locator) -> None:
     note = widget.locator(".ends").locator("xpath=../following-sibling::p")
-
-    def verdict() -> str:
-        return note.text_content() or ""  # what is out of sight is not drawn
-
-    assert verdict().startswith("The beam's best is likelier than the greedy text: log p ")
-    assert "the likeliest text is no typical one" in verdict()
-    hold(widget, START | {"width": 1})
-    assert verdict().startswith("The beam's best is the greedy text.")
+    verdict = note.text_content() or ""  # what is out of sight is not drawn
+    assert verdict.startswith("The beam's best is likelier than the greedy text: log p ")
+    assert "the likeliest text is no typical one" in verdict
+    hold(widget, width=1)
+    assert (note.text_content() or "").startswith("The beam's best is the greedy text.")
 
 
 def test_a_storys_answer_is_told(widget: Locator) -> None:
     truth = widget.locator(".truth")
     assert not truth.is_visible()
     widget.get_by_role("radio", name="stories, by words").check()
-    assert_torch(widget, STEM)
+    page.assert_torch(widget, STEM)
     assert truth.inner_text().startswith("By the story the answer is “in the hall”. ")
     assert "The beam's best: right; greedy: right" in truth.inner_text()
     widget.get_by_role("slider", name="tokens to write").fill("3")
-    assert_torch(widget, STEM)
+    page.assert_torch(widget, STEM)
     text = widget.locator(".ends").inner_text()
     assert "0.00" in text and "−0.00" not in text, "what is rounded to 0 has no sign"
     widget.get_by_role("textbox", name="Your story").fill("max is in the")
-    assert_torch(widget, STEM)
+    page.assert_torch(widget, STEM)
     assert not truth.is_visible()
 
 
@@ -223,33 +200,27 @@ def test_each_knob_has_its_ends_and_its_step(widget: Locator) -> None:
         ("tokens to write", "End", "length", 32),
     ):
         widget.get_by_role("slider", name=name).press(key)
-        assert inputs_of(widget)[field] == value
-    assert_torch(widget, STEM)
+        assert page.inputs_of(widget)[field] == value
+    page.assert_torch(widget, STEM)
 
 
 def test_what_no_model_reads_is_told(widget: Locator) -> None:
-    box = widget.get_by_role("textbox", name="Your text")
-    box.fill("naïve")
-    assert problem(widget).startswith("“ï” is none of the 65 characters")
-    box.fill("")
-    assert problem(widget).startswith("There is no text: write something.")
-    box.fill("x" * 225)
-    assert problem(widget).startswith("225 characters: there is room for 224.")
-    assert inputs_of(widget) == START
-
-
-def test_offered_texts_are_taken(widget: Locator) -> None:
-    widget.get_by_label("or begin with:").first.select_option("JULIET: O")
-    assert_torch(widget, STEM)
-    assert inputs_of(widget)["prompt"] == "JULIET:\nO "
+    for text, message in (
+        ("naïve", "“ï” is none of the 65 characters"),
+        ("", "There is no text: write something."),
+        ("x" * 225, "225 characters: there is room for 224."),
+    ):
+        widget.get_by_role("textbox", name="Your text").fill(text)
+        assert page.problem(widget).startswith(message)
+    assert page.inputs_of(widget) == START
 
 
 def test_only_the_model_that_is_shown_is_loaded(context: Any, site: str) -> None:
-    visit = Visit(context, site, page_with_only(STEM))
+    visit = page.Visit(context, site, page.page_with_only(STEM))
     widget = visit.widget(STEM)
     widget.get_by_role("slider", name="beam width").press("ArrowRight")
-    settled(widget)
-    assert models_asked_for(visit) == ["gpt-shakespeare-page"]
+    page.settled(widget)
+    assert page.models_asked_for(visit) == ["gpt-shakespeare-page"]
 
 
 COUNTED = """async (el, [view, inputs]) => {
@@ -282,14 +253,13 @@ def test_what_was_read_once_is_not_read_again(widget: Locator) -> None:
     assert rows_read(text | {"length": 10}) == 0, "it is a part of the longer search"
     assert 0 < rows_read(text | {"width": 4}) < first
     assert rows_read({"prompt": "JULIET:\nA "}) > START["length"]
-    hold(widget, START | text | {"alpha": 0.7, "width": 4})
-    assert_torch(widget, STEM)
+    hold(widget, **text, alpha=0.7, width=4)
 
 
-@pytest.mark.parametrize("width", [375, 320])
-def test_on_a_phone_only_the_tree_scrolls(opened: Opener, width: int) -> None:
-    widget = opened(page_of(STEM), width=width).widget(STEM)
+def test_on_a_phone_only_the_tree_scrolls(widget: Locator) -> None:
     for variant in (0, 1):
-        hold(widget, START | {"variant": variant, "width": 5, "alpha": 1.5, "length": 32})
-        assert widget.locator(".tree").evaluate("el => el.scrollWidth > el.clientWidth")
-        assert widget.page.evaluate("document.documentElement.scrollWidth") <= width
+        hold(widget, variant=variant, width=5, alpha=1.5, length=32)
+        for width in (375, 320):
+            widget.page.set_viewport_size({"width": width, "height": 900})
+            assert widget.locator(".tree").evaluate("el => el.scrollWidth > el.clientWidth")
+            assert widget.page.evaluate("document.documentElement.scrollWidth") <= width

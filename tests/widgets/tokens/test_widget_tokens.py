@@ -6,21 +6,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import browsing as page
 import pytest
 from amounts import many
-from browsing import (
-    Visit,
-    assert_torch,
-    button,
-    by_link,
-    held,
-    hold,
-    inputs_of,
-    problem,
-    settled,
-    slider,
-    typed,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 from node import PAGE, in_node
@@ -66,14 +54,12 @@ def texts() -> list[str]:
 
 
 def test_the_page_splits_as_python_does() -> None:
-    assert in_node(MODULE, "({ split }, [, text]) => split(text)", None, texts()) == [
-        split(text) for text in texts()
-    ]
     spaces = [chr(code) for code in range(0x10000) if unicodedata.category(chr(code)) in UNSEEN]
     assert len(spaces) > 80
     around = [f"a{space}{space}b {space}c{space}" for space in [*spaces, "\ufeff", "\u200b"]]
-    found = in_node(MODULE, "({ split }, [, text]) => split(text)", None, around)
-    assert found == [split(text) for text in around]
+    all_ = [*texts(), *around]
+    found = in_node(MODULE, "({ split }, [, text]) => split(text)", None, all_)
+    assert found == [split(text) for text in all_]
 
 
 def test_the_page_writes_utf_8_as_python_does() -> None:
@@ -86,22 +72,16 @@ def test_the_page_writes_utf_8_as_python_does() -> None:
     assert in_node(MODULE, rule, None, broken) == [None] * len(broken)
 
 
-CORPUS_FILES = ["README.md", "tinylib/tokens.py"]
-
-
-def corpora() -> list[str]:
-    files = [(ROOT / name).read_text("utf-8")[:4000] for name in CORPUS_FILES]
+def test_the_page_learns_the_merges_that_python_learns() -> None:
+    files = [(ROOT / name).read_text("utf-8")[:4000] for name in ("README.md", "tinylib/tokens.py")]
     random = ["".join(mixed(40, seed)) for seed in range(many(20, 200))]
     edges = ["", "a", "aaaa", "aaaaa aaaaa", "ababab cdcd", " \n\n ", "\ud83d\ud83d", "yz ab"]
-    return [*CORPORA.values(), *files, *filter(same_in_javascript, random), *edges]
-
-
-def test_the_page_learns_the_merges_that_python_learns() -> None:
+    corpora = [*CORPORA.values(), *files, *filter(same_in_javascript, random), *edges]
     rule = "({ learnMerges }, [size, text]) => learnMerges(text, size).merges"
-    learned = in_node(MODULE, rule, MOST_MERGES, corpora())
-    assert learned == [[*map(list, learn_merges(text, MOST_MERGES))] for text in corpora()]
+    learned = in_node(MODULE, rule, MOST_MERGES, corpora)
+    assert learned == [[*map(list, learn_merges(text, MOST_MERGES))] for text in corpora]
     assert sum(map(len, learned)) > 1000
-    few = in_node(MODULE, rule, 3, corpora())
+    few = in_node(MODULE, rule, 3, corpora)
     assert few == [merges[:3] for merges in learned]
 
 
@@ -123,8 +103,11 @@ def test_the_page_cuts_over_a_thousand_texts_as_python_does(name: str) -> None:
 # ------------------------------------------------------------------ what Python computes
 
 
+FIRST = TokensWidget().inputs
+
+
 def values(**inputs: Any) -> dict[str, Any]:
-    return {name: value.tolist() for name, value in TokensWidget(**inputs).values().items()}
+    return {name: value.tolist() for name, value in TokensWidget.computed(FIRST | inputs).items()}
 
 
 def test_each_merge_is_the_definitions() -> None:
@@ -169,8 +152,7 @@ def test_the_ids_are_those_of_the_chapters_tokens(text: str, merges: int) -> Non
 def test_the_default_has_something_to_discover() -> None:
     """The next merge changes the text; a word that the corpus does not have is cut, and no letter
     of *strawberry* is seen by a model that reads its ids."""
-    first = TokensWidget()
-    now, after = values(), values(merges=first.inputs["merges"] + 1)
+    now, after = values(), values(merges=FIRST["merges"] + 1)
     assert len(after["ids"]) < len(now["ids"])
     for group in TEXTS.values():
         for text in group:
@@ -189,15 +171,13 @@ def test_tokens_on_paper() -> None:
 # ------------------------------------------------------------------ the widget
 
 
-widget = held(STEM, {"corpus": LOW, "text": "lower slower newest", "merges": 2})
+widget = page.held(STEM, {"corpus": LOW, "text": "lower slower newest", "merges": 2})
 
 
 def chips(widget: Locator) -> list[tuple[str, str]]:
     """The text's tokens as they are shown: what is written, and the id below it."""
-    found: list[list[str]] = widget.locator(".chips li").evaluate_all(
-        "all => all.map((li) => [...li.children].map((part) => part.textContent))"
-    )
-    return [(name, number) for name, number in found]
+    parts = "all => all.map((li) => [...li.children].map((part) => part.textContent))"
+    return [*map(tuple, widget.locator(".chips li").evaluate_all(parts))]
 
 
 def words(widget: Locator) -> list[str]:
@@ -206,6 +186,10 @@ def words(widget: Locator) -> list[str]:
         """all => all.map((li) => [...li.firstChild.children].map((e) => e.textContent).join('|')
             + li.lastChild.textContent)"""
     )
+
+
+def box(widget: Locator, name: str) -> Locator:
+    return widget.get_by_role("textbox", name=name, exact=True)
 
 
 def remark(widget: Locator) -> str:
@@ -217,9 +201,9 @@ def test_merges_happen_one_by_one(widget: Locator) -> None:
     assert remark(widget) == "The next merge, lo + w, occurs twice in this text."
     assert widget.locator(".ranking .pair").first.inner_text() == "lo+w→low"
     assert widget.locator(".why").inner_text().startswith("It occurs 7 times, more often than")
-    button(widget, "Next merge").click()
-    assert_torch(widget, STEM)
-    assert inputs_of(widget)["merges"] == 3
+    page.button(widget, "Next merge").click()
+    page.assert_torch(widget, STEM)
+    assert page.inputs_of(widget)["merges"] == 3
     assert words(widget)[:2] == ["low", "␣|low×4"]
     assert chips(widget)[0] == ("low", "258")
     last = widget.locator(".last").inner_text()
@@ -227,169 +211,136 @@ def test_merges_happen_one_by_one(widget: Locator) -> None:
     fresh = widget.locator(".fresh").all_inner_texts()
     assert len(fresh) >= 4 and {text.split("\n")[0] for text in fresh} == {"low"}
     for _ in range(3):
-        button(widget, "Back").click()
-    assert_torch(widget, STEM)
-    assert button(widget, "Back").is_disabled() and widget.locator(".fresh").count() == 0
+        page.button(widget, "Back").click()
+    page.assert_torch(widget, STEM)
+    assert page.button(widget, "Back").is_disabled() and widget.locator(".fresh").count() == 0
     assert widget.locator(".last").inner_text().startswith("Before the first merge, each byte")
     assert [name for name, _ in chips(widget)] == list("lower␣slower␣newest")
     assert "(101, 114) before (108, 111)" in widget.locator(".why").inner_text()
 
 
 def test_the_slider_ends_where_the_corpus_does(widget: Locator) -> None:
-    slider(widget, "merges").press("End")
-    slider(widget, "merges").fill("13")
-    assert_torch(widget, STEM)
-    assert inputs_of(widget)["merges"] == 13 and button(widget, "Next merge").is_disabled()
+    page.slider(widget, "merges").press("End")
+    page.slider(widget, "merges").fill("13")
+    page.assert_torch(widget, STEM)
+    assert page.inputs_of(widget)["merges"] == 13
+    assert page.button(widget, "Next merge").is_disabled()
     assert widget.locator(".why").inner_text().startswith("Each word of the corpus is one token")
     assert words(widget)[:3] == ["low", "␣low×4", "␣lower×2"]
-    typed(widget, "merges").fill("60")
+    page.typed(widget, "merges").fill("60")
     assert widget.locator(".stepper .says").inner_text().startswith("this corpus has only 13")
-    assert_torch(widget, STEM)
-    button(widget, "Back").click()
-    assert inputs_of(widget)["merges"] == 12
+    page.assert_torch(widget, STEM)
+    page.button(widget, "Back").click()
+    assert page.inputs_of(widget)["merges"] == 12
 
 
 def test_they_play_by_themselves(widget: Locator) -> None:
-    slider(widget, "merges").fill("10")
-    button(widget, "Play").click()
-    assert inputs_of(widget)["merges"] == 11, "the first comes at once"
-    button(widget, "Pause").wait_for()
+    page.slider(widget, "merges").fill("10")
+    page.button(widget, "Play").click()
+    assert page.inputs_of(widget)["merges"] == 11, "the first comes at once"
+    page.button(widget, "Pause").wait_for()
     widget.get_by_text("Each word of the corpus is one token now").wait_for()
-    button(widget, "Play").wait_for()
-    assert_torch(widget, STEM)
-    assert inputs_of(widget)["merges"] == 13
-    button(widget, "Undo").click()
-    assert inputs_of(widget)["merges"] == 10, "what was played is one step"
+    page.button(widget, "Play").wait_for()
+    page.assert_torch(widget, STEM)
+    assert page.inputs_of(widget)["merges"] == 13
+    page.button(widget, "Undo").click()
+    assert page.inputs_of(widget)["merges"] == 10, "what was played is one step"
 
 
-@pytest.mark.parametrize("text", ["Привет, мир!", f"a {FAMILY} b", "東京", "\x00\x85\u200b\ufeff"])
-def test_bytes_of_a_character_that_is_cut_are_hexadecimal(widget: Locator, text: str) -> None:
-    hold(widget, {"corpus": PUSHKIN, "text": text, "merges": 12})
-    assert_torch(widget, STEM)
+def test_bytes_of_cut_characters_are_hexadecimal_and_spaces_are_signs(widget: Locator) -> None:
     tokens = BytePairs.learn(PUSHKIN, 12)
-    ids = tokens.ids(text)
-    shown = chips(widget)
-    assert [int(number) for _, number in shown] == ids
-    for (name, _), i in zip(shown, ids, strict=True):
-        raw = tokens.tokens[i]
-        try:
-            raw.decode()
-        except UnicodeDecodeError:
-            assert name == visible(raw)
-    amounts = widget.locator(".amounts b").all_inner_texts()
-    assert amounts[:3] == [str(len(text)), str(len(text.encode())), str(len(ids))]
+    for text in ("Привет, мир!", f"a {FAMILY} b", "東京", "\x00\x85\u200b\ufeff"):
+        page.hold(widget, {"corpus": PUSHKIN, "text": text, "merges": 12})
+        page.assert_torch(widget, STEM)
+        ids = tokens.ids(text)
+        shown = chips(widget)
+        assert [int(number) for _, number in shown] == ids
+        for (name, _), raw in zip(shown, map(tokens.tokens.__getitem__, ids), strict=True):
+            try:
+                raw.decode()
+            except UnicodeDecodeError:
+                assert name == visible(raw)
+        amounts = widget.locator(".amounts b").all_inner_texts()
+        assert amounts[:3] == [str(len(text)), str(len(text.encode())), str(len(ids))]
+    page.hold(widget, {"corpus": LOW, "text": "low low Low 12\nlow\t", "merges": 13})
+    assert [name for name, _ in chips(widget)] == ["low", "␣low", *"␣Low␣12↵", "low", "⇥"]
 
 
-def test_a_cut_character_is_told_of(widget: Locator) -> None:
-    widget.get_by_role("textbox", name="Text", exact=True).fill("Приз \N{GRINNING FACE}")
-    assert_torch(widget, STEM)
+def test_a_cut_character_is_explained(widget: Locator) -> None:
+    box(widget, "Text").fill("Приз \N{GRINNING FACE}")
+    page.assert_torch(widget, STEM)
     assert remark(widget).startswith("“П” has 2 bytes, which lie in 2 tokens: bytes that are no")
     assert chips(widget)[0] == ("D0", "208")
     assert widget.locator(".chips li").first.get_attribute("title") == "a part of П"
-
-
-def test_spaces_capitals_and_digits_are_tokens_of_their_own(widget: Locator) -> None:
-    hold(widget, {"corpus": LOW, "text": "low low Low 12\nlow\t", "merges": 13})
-    shown = [name for name, _ in chips(widget)]
-    assert shown == ["low", "␣low", *"␣Low␣12↵", "low", "⇥"]
 
 
 def test_a_corpus_and_a_text_can_be_chosen(widget: Locator) -> None:
     menus = widget.locator("select")
     menus.first.select_option(label="Hamlet, by Shakespeare")
     menus.last.select_option(label="How many r are in strawberry?")
-    slider(widget, "merges").fill("100")
-    assert_torch(widget, STEM)
-    assert inputs_of(widget) == {
-        "corpus": HAMLET,
-        "text": "How many r are in strawberry?",
-        "merges": 100,
-    }
+    page.slider(widget, "merges").fill("100")
+    page.assert_torch(widget, STEM)
+    text = "How many r are in strawberry?"
+    assert page.inputs_of(widget) == {"corpus": HAMLET, "text": text, "merges": 100}
     assert widget.locator(".merges tbody tr").count() == 100
-    box = widget.locator(".merges")
-    widget.page.wait_for_function(
-        "box => box.scrollTop > 0 && box.scrollTop + box.clientHeight >= box.scrollHeight - 2",
-        arg=box.element_handle(),
-    )
+    end = "box.scrollTop + box.clientHeight >= box.scrollHeight - 2"
+    page.until(widget.locator(".merges"), f"box => box.scrollTop > 0 && {end}")
 
 
 def test_all_of_a_long_text_can_be_seen(widget: Locator) -> None:
-    hold(widget, {"corpus": HAMLET, "text": HAMLET, "merges": 5})
+    page.hold(widget, {"corpus": HAMLET, "text": HAMLET, "merges": 5})
     ids = BytePairs.learn(HAMLET, 5).ids(HAMLET)
     assert len(chips(widget)) < len(ids) / 3
     widget.locator(".box:has(.chips)").get_by_role("button").click()
     assert [int(number) for _, number in chips(widget)] == ids
     widget.locator(".box:has(.words-cut)").get_by_role("button").click()
     assert len(words(widget)) == len(set(split(HAMLET)))
-    assert_torch(widget, STEM)
-    button(widget, "Reset").click()
-    hold(widget, {"corpus": HAMLET, "text": HAMLET, "merges": 5})
+    page.assert_torch(widget, STEM)
+    page.button(widget, "Reset").click()
+    page.hold(widget, {"corpus": HAMLET, "text": HAMLET, "merges": 5})
     assert len(chips(widget)) < len(ids) / 3
 
 
-@pytest.mark.parametrize("name", ["Corpus", "Text"])
-def test_a_text_that_is_too_long_is_refused_and_stays(widget: Locator, name: str) -> None:
-    box = widget.get_by_role("textbox", name=name, exact=True)
-    before = inputs_of(widget)
-    box.fill("é" * 1005)
-    message = "The text has 2010 bytes, and there is room for 2000: take 10 out."
-    assert problem(widget).startswith(message)
-    assert box.input_value() == "é" * 1005, "nothing of it is lost"
-    assert inputs_of(widget) == before
-    assert widget.get_by_text("2010 of 2000 bytes, 10 too many").is_visible()
-    box.fill("é" * 1000)
-    assert problem(widget) == ""
-    assert_torch(widget, STEM)
+def test_a_text_that_is_too_long_is_refused_and_stays(widget: Locator) -> None:
+    for text in (box(widget, "Corpus"), box(widget, "Text")):
+        before = page.inputs_of(widget)
+        text.fill("é" * 1005)
+        message = "The text has 2010 bytes, and there is room for 2000: take 10 out."
+        assert page.problem(widget).startswith(message)
+        assert text.input_value() == "é" * 1005, "nothing of it is lost"
+        assert page.inputs_of(widget) == before
+        assert widget.get_by_text("2010 of 2000 bytes, 10 too many").is_visible()
+        text.fill("é" * 1000)
+        assert page.problem(widget) == ""
+        page.assert_torch(widget, STEM)
 
 
-def test_half_a_character_is_replaced(widget: Locator) -> None:
-    box = widget.get_by_role("textbox", name="Text", exact=True)
-    box.evaluate(
-        """box => {
-            box.value = 'low \\ud83d';
-            box.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
-        }"""
-    )
-    assert inputs_of(widget)["text"] == "low \ufffd"
-    assert_torch(widget, STEM)
-
-
-def test_nothing_at_all_is_cut_into_nothing(widget: Locator) -> None:
-    for name in ("Corpus", "Text"):
-        widget.get_by_role("textbox", name=name, exact=True).fill("")
-    assert_torch(widget, STEM)
+def test_half_a_character_nothing_and_markup_are_texts(widget: Locator) -> None:
+    typed = "new Event('input', { bubbles: true, composed: true })"
+    half = f"box => {{ box.value = 'low \\ud83d'; box.dispatchEvent({typed}); }}"
+    box(widget, "Text").evaluate(half)
+    assert page.inputs_of(widget)["text"] == "low \ufffd"
+    page.assert_torch(widget, STEM)
+    markup = "<img src=x onerror=alert(1)> </script> &amp; \u2028 \\ud800 \x7f"
+    for text in (markup, ""):
+        box(widget, "Corpus").fill(text)
+        box(widget, "Text").fill(text)
+        page.assert_torch(widget, STEM)
+        assert widget.locator("img, script").count() == 0
     assert chips(widget) == [] and words(widget) == []
     assert remark(widget) == "The text is empty: type something to cut."
     assert widget.locator(".why").inner_text().startswith("The corpus is empty: type something")
-    assert button(widget, "Next merge").is_disabled() and button(widget, "Play").is_disabled()
-
-
-def test_markup_is_text(widget: Locator) -> None:
-    text = "<img src=x onerror=alert(1)> </script> &amp; \u2028 \\ud800 \x7f"
-    for name in ("Corpus", "Text"):
-        widget.get_by_role("textbox", name=name, exact=True).fill(text)
-    assert_torch(widget, STEM)
-    assert widget.locator("img, script").count() == 0
+    assert page.button(widget, "Next merge").is_disabled()
+    assert page.button(widget, "Play").is_disabled()
 
 
 def test_a_link_restores_every_character(
-    widget: Locator, context: BrowserContext, visit: Visit
+    widget: Locator, context: BrowserContext, visit: page.Visit
 ) -> None:
-    given = {
-        "corpus": f"{PUSHKIN}\n\n \t",
-        "text": f" {FAMILY}\n\n\ufeff東京\x85\x00 ",
-        "merges": 7,
-    }
-    hold(widget, given)
-    linked = by_link(widget, context, visit.site).widget(STEM)
-    settled(linked)
-    assert inputs_of(linked) == given
-    assert_torch(linked, STEM)
-
-
-def test_the_page_is_pythons_on_many_states(widget: Locator) -> None:
-    """A few of the texts that Node has cut, in the browser, which may know other characters."""
-    for i, text in enumerate(mixed(many(25, 250), 9)):
-        corpus = [*CORPORA.values()][i % len(CORPORA)]
-        hold(widget, {"corpus": corpus, "text": text, "merges": (7 * i) % (MOST_MERGES + 1)})
-        assert_torch(widget, STEM)
+    text = f" {FAMILY}\n\n\ufeff東京\x85\x00 "
+    given = {"corpus": f"{PUSHKIN}\n\n \t", "text": text, "merges": 7}
+    page.hold(widget, given)
+    linked = page.by_link(widget, context, visit.site).widget(STEM)
+    page.settled(linked)
+    assert page.inputs_of(linked) == given
+    page.assert_torch(linked, STEM)
