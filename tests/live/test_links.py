@@ -2,6 +2,7 @@
 
 import base64
 import json
+from typing import Any
 
 import pytest
 from browsing import (
@@ -10,7 +11,6 @@ from browsing import (
     Visit,
     assert_torch,
     inputs_of,
-    page_of,
     page_with_only,
     problem,
     settled,
@@ -20,42 +20,32 @@ from browsing import (
 from playwright.sync_api import BrowserContext, Locator
 
 BANK, JOURNEY = "self_attention", "self_attention-4"  # the chapter's first widget and its last
-ONLY = ""  # for conftest: the pages with all their widgets, and without their text
+ONLY = BANK  # for conftest: its page with nothing but the chapter's widgets of this kind
 
 
 @pytest.fixture
-def chapter(opened: Opener) -> Visit:
-    return opened(CHAPTER)
-
-
-@pytest.fixture
-def widget(chapter: Visit) -> Locator:
-    return chapter.widget(JOURNEY)
+def widget(opened: Opener) -> Locator:
+    return opened(CHAPTER).widget(JOURNEY)
 
 
 def entry(widget: Locator, name: str, row: str, column: int) -> Locator:
     return widget.get_by_label(f"{name} of {row}, {column}", exact=True)
 
 
-def words_of(widget: Locator) -> list[str]:
-    return inputs_of(widget)["words"]
-
-
-def test_a_link_restores_the_state(
-    context: BrowserContext, chapter: Visit, widget: Locator
-) -> None:
-    chapter.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+def test_a_link_restores_the_state(context: BrowserContext, widget: Locator, site: str) -> None:
+    page = widget.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     word(widget, 1).fill("Überraschung🚀")
     entry(widget, "w_v", "3", 1).fill("-1.25")
     widget.get_by_role("checkbox", name="causal").click()
     widget.get_by_role("button", name="with", exact=True).first.click()
     widget.get_by_role("button", name="Copy link").click()
     widget.get_by_text("The link is in the clipboard").wait_for()
-    link = chapter.page.evaluate("navigator.clipboard.readText()")
-    assert link == chapter.page.url
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link == page.url
 
-    address = link.removeprefix(f"{chapter.site}/").replace("?only=", "")  # as a reader has it
-    other = Visit(context, chapter.site, address)
+    address = link.removeprefix(f"{site}/").replace(f"?only={BANK}", "")  # as a reader has it
+    other = Visit(context, site, address)
     restored = other.widget(JOURNEY)
     restored.get_by_text("How much “with” attends").wait_for()
     other.page.wait_for_function("scrollY > 500")
@@ -65,23 +55,27 @@ def test_a_link_restores_the_state(
     assert inputs_of(untouched)["words"][0] == "the"
 
 
-@pytest.mark.parametrize("generator", [None, 1, 2])
-def test_a_link_says_where_its_draws_are_of_an_older_generator(
-    opened: Opener, generator: int | None
-) -> None:
-    widget = opened(page_of("sampling")).widget("sampling")
-    inputs = inputs_of(widget) | {"seed": 7}
-    state = {"inputs": inputs} | ({"generator": generator} if generator else {})
+def follow(widget: Locator, name: str, state: dict[str, Any]) -> None:
+    """Open a link to this state of the widget in its page."""
     text = base64.urlsafe_b64encode(json.dumps(state).encode()).decode().strip("=")
-    widget.page.evaluate("hash => { location.hash = hash; }", f"live-sampling={text}")
-    until(widget, "el => el.model.get('inputs').seed === 7")
-    older = "This link was made with an older generator of random numbers"
-    assert problem(widget).startswith(older) == (generator != 2)
+    widget.page.evaluate("hash => { location.hash = hash; }", f"live-{name}={text}")
+
+
+def test_a_link_says_where_its_draws_are_of_an_older_generator(
+    context: BrowserContext, site: str
+) -> None:
+    widget = Visit(context, site, page_with_only("sampling")).widget("sampling")
+    inputs = inputs_of(widget)
+    for seed, generator in ((7, {}), (8, {"generator": 2}), (9, {"generator": 1})):
+        follow(widget, "sampling", {"inputs": inputs | {"seed": seed}, **generator})
+        until(widget, f"el => el.model.get('inputs').seed === {seed}")
+        older = "This link was made with an older generator of random numbers"
+        assert problem(widget).startswith(older) == (seed != 8)
     settled(widget)
 
 
 def test_back_keeps_what_was_edited_since_the_link(context: BrowserContext, site: str) -> None:
-    visit = Visit(context, site, page_with_only("", CHAPTER))
+    visit = Visit(context, site, page_with_only(BANK, CHAPTER))
     page, widget, other = visit.page, visit.widget(JOURNEY), visit.widget(BANK)
 
     def first(one: Locator) -> str:
@@ -110,58 +104,56 @@ def test_back_keeps_what_was_edited_since_the_link(context: BrowserContext, site
     page.goto(f"{site}/genindex.html")
     page.go_back()
     until(visit.widget(JOURNEY), "el => el.model.get('inputs').words[0] === 'his'")
-    assert visit.console == []
-
-
-def test_without_a_clipboard_the_link_can_be_copied_by_hand(
-    context: BrowserContext, site: str
-) -> None:
-    widget = Visit(context, site, page_with_only("self_attention", CHAPTER)).widget(JOURNEY)
-    widget.page.evaluate(
+    # without a clipboard the link can be copied by hand
+    page.evaluate(
         "() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }"
     )
     widget.get_by_role("button", name="Copy link").click()
     field = widget.get_by_label("link to this state")
     field.wait_for()
-    assert field.input_value() == widget.page.url
+    assert field.input_value() == page.url
+    assert visit.console == []
 
 
-def test_a_link_wins_over_what_is_half_typed(chapter: Visit, widget: Locator) -> None:
+def test_a_link_wins_over_what_is_half_typed(widget: Locator) -> None:
     given = inputs_of(widget)
-    text = base64.urlsafe_b64encode(json.dumps({"inputs": given, "query": "x"}).encode()).decode()
     word(widget, 1).fill("Yozzur")
-    chapter.page.evaluate("hash => { location.hash = hash; }", f"live-{JOURNEY}={text}")
+    follow(widget, JOURNEY, {"inputs": given, "query": "x"})
     until(widget, "el => el.model.get('inputs').words[0] === 'Your'")
     assert word(widget, 1).input_value() == "Your"
-    chapter.page.evaluate("location.hash = ''")
+    widget.page.evaluate("location.hash = ''")
     entry(widget, "x", "Your", 1).fill("0.9")
-    chapter.page.evaluate("hash => { location.hash = hash; }", f"live-{JOURNEY}={text}")
+    follow(widget, JOURNEY, {"inputs": given, "query": "x"})
     until(widget, "el => el.model.get('inputs').x[0][0] === 0.43")
-    chapter.page.keyboard.press("Tab")
+    widget.page.keyboard.press("Tab")
     assert inputs_of(widget) == given
 
 
-@pytest.mark.parametrize(
-    "state",
-    [
-        "@@@",
-        "eyJ3b3Jkcyi6",
-        *(
-            base64.urlsafe_b64encode(text).decode().strip("=")
-            for text in (
-                b"null",
-                b"3",
-                b'{"inputs": null}',
-                b'{"inputs": {"words": ["a"], "x": [[1e9, 0, 0]]}}',
-                b'{"inputs": {"words": [1], "x": 3}}',
-            )
-        ),
-    ],
-)
-def test_a_damaged_link_shows_the_chapters_example(opened: Opener, state: str) -> None:
-    widget = opened(f"{CHAPTER}#live-{JOURNEY}={state}").widget(JOURNEY)
-    assert problem(widget).startswith("The link to this state is damaged.")
-    assert problem(widget).endswith("Nothing was changed.")
-    assert words_of(widget) == "Your journey starts with one step".split()
-    entry(widget, "x", "Your", 1).fill("1")
+DAMAGED = [
+    "@@@",
+    "eyJ3b3Jkcyi6",
+    *(
+        base64.urlsafe_b64encode(text).decode().strip("=")
+        for text in (
+            b"null",
+            b"3",
+            b'{"inputs": null}',
+            b'{"inputs": {"words": ["a"], "x": [[1e9, 0, 0]]}}',
+            b'{"inputs": {"words": [1], "x": 3}}',
+        )
+    ),
+]
+
+
+def test_a_damaged_link_shows_the_chapters_example(opened: Opener) -> None:
+    widget = opened(f"{CHAPTER}#live-{JOURNEY}={DAMAGED[0]}").widget(JOURNEY)
+    for i, state in enumerate(DAMAGED):
+        widget.page.evaluate("hash => { location.hash = hash; }", f"live-{JOURNEY}={state}")
+        widget.get_by_text("The link to this state is damaged.").wait_for()
+        assert problem(widget).startswith("The link to this state is damaged.")
+        assert problem(widget).endswith("Nothing was changed.")
+        assert inputs_of(widget)["words"] == "Your journey starts with one step".split()
+        entry(widget, "x", "Your", 1).fill(f"{i + 1}")
+        assert problem(widget) == ""
+        assert inputs_of(widget)["x"][0][0] == i + 1
     assert_torch(widget, "self_attention")

@@ -5,12 +5,13 @@ import torch
 from browsing import (
     Opener,
     assert_torch,
+    button,
     choices,
     hold_inputs,
     inputs_of,
     line,
     marked,
-    page_of,
+    page_with_only,
     problem,
     received,
     settled,
@@ -23,12 +24,12 @@ from tinylib.widgets.encoder_decoder.encoder_decoder import held_out
 
 @pytest.fixture
 def encoder(opened: Opener) -> Locator:
-    return opened(page_of("encoder_decoder")).widget("encoder_decoder")
+    return opened(page_with_only("encoder_decoder")).widget("encoder_decoder")
 
 
 @pytest.fixture
 def decoder(opened: Opener) -> Locator:
-    return opened(page_of("seq2seq")).widget("seq2seq")
+    return opened(page_with_only("seq2seq")).widget("seq2seq")
 
 
 def words(widget: Locator) -> list[str]:
@@ -54,6 +55,9 @@ def test_a_sentence_is_typed_as_in_a_letter(encoder: Locator) -> None:
     assert "“zebra”, “猫”, “<”, “b”, “>” are not words" in unknown.inner_text()
     line(encoder).fill("the cat .")
     assert unknown.inner_text() == ""
+    line(encoder).fill("The happy Ca")  # the last word begun is completed with words that it knows
+    offers = encoder.locator("datalist option").evaluate_all("all => all.map((o) => o.value)")
+    assert "The happy cat" in offers and all(o.startswith("The happy ca") for o in offers)
 
 
 def test_who_looks_at_the_last_word_goes_on_to_look_at_the_last(encoder: Locator) -> None:
@@ -88,37 +92,33 @@ def test_who_looks_at_the_last_word_goes_on_to_look_at_the_last(encoder: Locator
     assert chosen() == 0
 
 
-@pytest.mark.parametrize(
-    ("typed", "message"),
-    [
+def test_a_sentence_that_cannot_be_used_changes_nothing(encoder: Locator) -> None:
+    before, numbers = inputs_of(encoder), received(encoder)["states"]
+    box = line(encoder)
+    for typed, message in (
         ("", "The sentence is empty: write some words."),
         ("   ", "The sentence is empty: write some words."),
         ("cat " * 17, "17 words, punctuation among them: there is room for 16."),
         ("x" * 40, f"“{'x' * 24}…” has 40 letters: 24 at most."),
-    ],
-)
-def test_a_sentence_that_cannot_be_used_changes_nothing(
-    encoder: Locator, typed: str, message: str
-) -> None:
-    before, numbers = inputs_of(encoder), received(encoder)["states"]
-    line(encoder).fill(typed)
-    found = encoder.get_by_role("alert").filter(has_text=message)
-    assert problem(encoder) == found.inner_text()
-    assert problem(encoder) == f"{message} The results, greyed, are still those of before."
-    assert line(encoder).get_attribute("aria-invalid") == "true"
-    assert line(encoder).get_attribute("aria-describedby") == found.get_attribute("id")
-    assert found.evaluate("p => p.previousElementSibling.matches('input.line')"), "right under it"
-    assert aside(encoder) == {True}
-    assert inputs_of(encoder) == before
-    assert torch.equal(received(encoder)["states"], numbers)
-    line(encoder).blur()
-    assert line(encoder).input_value() == typed, "what was typed is not lost"
-    encoder.get_by_role("button", name="Reset").click()
-    assert line(encoder).input_value() == before["source"]
-    assert line(encoder).get_attribute("aria-invalid") == "false"
-    assert aside(encoder) == {False} and problem(encoder) == ""
-    line(encoder).fill(typed)
-    line(encoder).fill("two women")
+    ):
+        box.fill(typed)
+        found = encoder.get_by_role("alert").filter(has_text=message)
+        assert problem(encoder) == found.inner_text()
+        assert problem(encoder) == f"{message} The results, greyed, are still those of before."
+        assert box.get_attribute("aria-invalid") == "true"
+        assert box.get_attribute("aria-describedby") == found.get_attribute("id")
+        assert found.evaluate("p => p.previousElementSibling.matches('input.line')"), "under it"
+        assert aside(encoder) == {True}
+        assert inputs_of(encoder) == before
+        assert torch.equal(received(encoder)["states"], numbers)
+        box.blur()
+        assert box.input_value() == typed, "what was typed is not lost"
+        button(encoder, "Reset").click()
+        assert box.input_value() == before["source"]
+        assert box.get_attribute("aria-invalid") == "false"
+        assert aside(encoder) == {False} and problem(encoder) == ""
+    box.fill("cat " * 17)
+    box.fill("two women")
     assert_torch(encoder, "encoder_decoder")
     assert aside(encoder) == {False}
 
@@ -130,12 +130,6 @@ def aside(widget: Locator) -> set[bool]:
             "all => all.map((e) => e.inert && getComputedStyle(e).opacity < 0.5)"
         )
     )
-
-
-def test_the_last_word_begun_is_completed_with_words_that_are_known(encoder: Locator) -> None:
-    line(encoder).fill("The happy Ca")
-    offers = encoder.locator("datalist option").evaluate_all("all => all.map((o) => o.value)")
-    assert "The happy cat" in offers and all(o.startswith("The happy ca") for o in offers)
 
 
 def which(encoder: Locator) -> Locator:
@@ -164,8 +158,14 @@ def test_the_entry_that_is_chosen_at_first_matters(encoder: Locator) -> None:
     assert "−1.00 (was 0.87)" in encoder.locator(".bend").inner_text()
 
 
-def test_an_entry_of_the_vector_is_changed_and_put_back(encoder: Locator) -> None:
-    before = inputs_of(encoder)
+def test_an_entry_of_the_vector_is_read_changed_and_put_back(encoder: Locator) -> None:
+    before, states = inputs_of(encoder), received(encoder)["states"]
+    encoder.locator(".strips").first.get_by_role("button").nth(2).click()
+    for _ in range(3):
+        which(encoder).press("ArrowRight")
+    read = encoder.locator(".strip .read").first.inner_text()
+    number = f"{states[2, 17].item():.2f}".replace("-", "−")
+    assert read == f"“{words(encoder)[2]}”, entry 18: {number}", "a strip tells the exact number"
     which(encoder).fill("6")
     value(encoder).fill("-1")
     assert_torch(encoder, "encoder_decoder")
@@ -180,16 +180,6 @@ def test_an_entry_of_the_vector_is_changed_and_put_back(encoder: Locator) -> Non
     encoder.get_by_role("button", name="Undo").click()
     assert_torch(encoder, "encoder_decoder")
     assert received(encoder)["vector"][5].item() == pytest.approx(-1, abs=1e-3)
-
-
-def test_a_strip_tells_the_exact_number(encoder: Locator) -> None:
-    states = received(encoder)["states"]
-    encoder.locator(".strips").first.get_by_role("button").nth(2).click()
-    for _ in range(3):
-        which(encoder).press("ArrowRight")
-    read = encoder.locator(".strip .read").first.inner_text()
-    number = f"{states[2, 17].item():.2f}".replace("-", "−")
-    assert read == f"“{words(encoder)[2]}”, entry 18: {number}"
 
 
 def test_a_translation_is_judged_and_what_is_wrong_is_marked(encoder: Locator) -> None:
@@ -211,10 +201,7 @@ def test_a_translation_is_judged_and_what_is_wrong_is_marked(encoder: Locator) -
             break
     else:
         raise AssertionError("all of the long sentences are right: offer others")
-
-
-def test_of_other_sentences_the_dictionary_judges(encoder: Locator) -> None:
-    verdict = encoder.locator(".judged")
+    # of other sentences the dictionary judges
     line(encoder).fill("the cat is happy .")
     assert_torch(encoder, "encoder_decoder")
     assert verdict.inner_text().startswith("✓ No word is missing")
@@ -313,20 +300,15 @@ def chosen_steps(decoder: Locator) -> list[int]:
     return [step for step, chosen in enumerate(yours, 1) if chosen]
 
 
-def test_only_the_word_that_was_chosen_is_the_readers_choice(decoder: Locator) -> None:
+def test_another_sentence_is_translated_without_the_choices_of_the_one_before(
+    decoder: Locator,
+) -> None:
     choices(decoder, 3).nth(1).check()
     assert_torch(decoder, "seq2seq")
     assert chosen_steps(decoder) == [3] and "1 of its words was your choice" in whole(decoder)
     choices(decoder, 5).nth(2).check()
     assert_torch(decoder, "seq2seq")
     assert chosen_steps(decoder) == [3, 5] and "2 of its words were your choice" in whole(decoder)
-
-
-def test_another_sentence_is_translated_without_the_choices_of_the_one_before(
-    decoder: Locator,
-) -> None:
-    choices(decoder, 2).nth(1).check()
-    assert_torch(decoder, "seq2seq")
     before = inputs_of(decoder)
     line(decoder).fill("she sings .")
     assert_torch(decoder, "seq2seq")
@@ -336,7 +318,7 @@ def test_another_sentence_is_translated_without_the_choices_of_the_one_before(
     decoder.get_by_role("button", name="Undo").click()
     assert inputs_of(decoder) == before, "the choice comes back with its sentence"
     assert_torch(decoder, "seq2seq")
-    assert chosen_steps(decoder) == [2]
+    assert chosen_steps(decoder) == [3, 5]
 
 
 def test_a_word_that_became_unlikely_is_still_shown(decoder: Locator) -> None:

@@ -6,7 +6,6 @@ from browsing import (
     CHAPTER,
     Opener,
     Pages,
-    Visit,
     assert_torch,
     button,
     hold_inputs,
@@ -20,18 +19,12 @@ from browsing import (
 )
 from playwright.sync_api import BrowserContext, Locator
 
-BANK, JOURNEY = "self_attention", "self_attention-4"  # the chapter's first widget and its last
-ONLY = ""  # for conftest: the pages with all their widgets, and without their text
+ONLY = "self_attention-4"  # for conftest: its page with nothing but the fourth one of them
 
 
 @pytest.fixture
-def chapter(opened: Opener) -> Visit:
-    return opened(CHAPTER)
-
-
-@pytest.fixture
-def widget(chapter: Visit) -> Locator:
-    return chapter.widget(JOURNEY)
+def widget(opened: Opener) -> Locator:
+    return opened(CHAPTER).widget("self_attention")
 
 
 def entry(widget: Locator, name: str, row: str, column: int) -> Locator:
@@ -46,7 +39,7 @@ def test_a_page_that_tests_share_comes_back_as_it_was(opened: Opener) -> None:
     page = opened(CHAPTER).page
     seen = []
     for _ in range(2):
-        widget = opened(CHAPTER).widget(JOURNEY)
+        widget = opened(CHAPTER).widget("self_attention")
         undo = widget.get_by_role("button", name="Undo")
         focus = page.evaluate("document.activeElement.tagName"), page.evaluate("scrollY")
         shown_now = widget.locator(".frame").text_content(), received(widget)["weights"].tolist()
@@ -61,25 +54,20 @@ def test_a_page_that_tests_share_comes_back_as_it_was(opened: Opener) -> None:
     assert seen[0] == seen[1] and seen[1][-1]
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
+def test_what_a_shared_page_complains_of_is_told(context: BrowserContext, site: str) -> None:
+    pages = Pages(context, site)
+    for fault in (
         "console.error('fault')",
         "console.warn('fault')",
         "setTimeout(() => { throw new Error('fault'); })",
         "fetch('http://localhost:1/fault').catch(() => {})",
-    ],
-)
-def test_what_a_shared_page_complains_of_is_told(
-    context: BrowserContext, site: str, fault: str
-) -> None:
-    pages = Pages(context, site)
-    page = pages.open("search.html").page
-    assert pages.put_back() == [] and not page.is_closed()
-    page.evaluate(f"() => {{ {fault}; }}")
-    page.wait_for_timeout(100)
-    assert any("fault" in text for text in pages.put_back())
-    assert page.is_closed() and pages.visits == {}
+    ):
+        page = pages.open("search.html").page
+        assert pages.put_back() == [] and not page.is_closed()
+        page.evaluate(f"() => {{ {fault}; }}")
+        page.wait_for_timeout(100)
+        assert any("fault" in text for text in pages.put_back()), fault
+        assert page.is_closed() and pages.visits == {}
 
 
 def test_the_chapters_numbers_stand_in_the_page(widget: Locator) -> None:
@@ -124,31 +112,29 @@ def test_a_word_has_one_embedding_wherever_it_stands(widget: Locator) -> None:
     assert all(0 <= v < 1 for v in first)
 
 
-def test_a_typed_sentence_becomes_words(chapter: Visit, widget: Locator) -> None:
+def test_a_typed_sentence_becomes_words(widget: Locator) -> None:
+    """And a word that is typed over with itself keeps the embedding that it was given."""
+    keyboard = widget.page.keyboard
     word(widget, 6).focus()
-    chapter.page.keyboard.press("Control+a")
-    chapter.page.keyboard.type("small step on")
+    keyboard.press("Control+a")
+    keyboard.type("small step on")
     assert words_of(widget) == ["Your", "journey", "starts", "with", "one", "small", "step", "on"]
+    entry(widget, "x", "journey", 2).fill("2.5")
     word(widget, 2).press("End")
-    chapter.page.keyboard.press("Backspace")
+    keyboard.type("s")
+    keyboard.press("Backspace")
+    assert inputs_of(widget)["x"][1] == [0.55, 2.5, 0.66]
+    keyboard.press("Backspace")
     assert words_of(widget)[1] == "journe"
     assert_torch(widget, "self_attention")
 
 
-def test_a_word_keeps_its_edited_embedding(chapter: Visit, widget: Locator) -> None:
-    entry(widget, "x", "journey", 2).fill("2.5")
-    word(widget, 2).press("End")
-    chapter.page.keyboard.type("s")
-    chapter.page.keyboard.press("Backspace")
-    assert inputs_of(widget)["x"][1] == [0.55, 2.5, 0.66]
-
-
-def test_a_word_can_be_composed(chapter: Visit, widget: Locator) -> None:
+def test_a_word_can_be_composed(widget: Locator) -> None:
     """As with a Chinese or Japanese keyboard: what is half typed, spaces and all, is not a word."""
-    words = words_of(widget)
+    words, page = words_of(widget), widget.page
     word(widget, 1).focus()
-    chapter.page.keyboard.press("Control+a")
-    session = chapter.page.context.new_cdp_session(chapter.page)
+    page.keyboard.press("Control+a")
+    session = page.context.new_cdp_session(page)
     for half in ("n", "ni", "ni h", "ni hao"):
         session.send(
             "Input.imeSetComposition",
@@ -180,45 +166,44 @@ def test_the_chosen_word_and_entry_stay_chosen(widget: Locator) -> None:
     assert inputs_of(widget)["x"][3] == [0.77, 0.25, 0.15]
 
 
-@pytest.mark.parametrize(
-    ("typed", "message"),
-    [
+def test_a_word_that_cannot_be_used_is_refused(widget: Locator) -> None:
+    before, numbers = inputs_of(widget), shown(widget, "weights")
+    for typed, message in (
         ("", "A word cannot be empty: type some letters."),
         ("x" * 40, f"“{'x' * 24}…” has 40 letters: 24 at most."),
         ("many words more than fit", "10 words: there is room for 1 to 8."),
-    ],
-)
-def test_a_word_that_cannot_be_used_is_refused(widget: Locator, typed: str, message: str) -> None:
-    before, numbers = inputs_of(widget), shown(widget, "weights")
-    word(widget, 3).fill(typed)
-    assert problem(widget) == message
-    assert inputs_of(widget) == before
-    assert torch.equal(shown(widget, "weights"), numbers)
-    word(widget, 3).blur()
-    assert word(widget, 3).input_value() == "starts"
-
-
-@pytest.mark.parametrize("typed", ["👩‍🚀🚀", "<img/src=x>"])
-def test_emoji_and_markup_are_words(widget: Locator, typed: str) -> None:
-    word(widget, 3).fill(typed)
-    assert_torch(widget, "self_attention")
-    assert words_of(widget)[2] == typed and widget.locator("img").count() == 0
+    ):
+        word(widget, 3).fill(typed)
+        assert problem(widget) == message
+        assert inputs_of(widget) == before
+        assert torch.equal(shown(widget, "weights"), numbers)
+        word(widget, 3).blur()
+        assert word(widget, 3).input_value() == "starts"
+    for typed in ("👩‍🚀🚀", "<img/src=x>"):
+        word(widget, 3).fill(typed)
+        assert_torch(widget, "self_attention")
+        assert words_of(widget)[2] == typed and widget.locator("img").count() == 0
 
 
 def test_there_is_no_room_for_a_ninth_word(widget: Locator) -> None:
-    add = widget.get_by_role("button", name="Add word")
     for _ in range(3):
-        add.click()
+        button(widget, "Add word").click()
     assert problem(widget) == "There is room for 8 words: remove one first."
     assert len(words_of(widget)) == 8
+    entry(widget, "x", "step", 1).focus()
+    word(widget, 1).fill("Your own")
+    assert problem(widget).startswith("9 words")
+    widget.get_by_role("slider").press("ArrowRight")
+    assert inputs_of(widget)["x"][5] == [0.1, 0.8, 0.55], "the refused edit moves nothing"
 
 
 # ------------------------------------------------------------------ numbers
 
 
-@pytest.mark.parametrize(
-    ("typed", "message"),
-    [
+def test_what_is_not_a_usable_number_is_refused(widget: Locator) -> None:
+    before = inputs_of(widget)
+    box = entry(widget, "w_q", "2", 3)
+    for typed, message in (
         ("abc", "“abc” is not a number: write it like 0.43."),
         ("0,5", "“0,5” is not a number: write it like 0.43."),
         ("1e400", "1e400 is out of range: keep entries between −50 and 50."),
@@ -226,18 +211,14 @@ def test_there_is_no_room_for_a_ninth_word(widget: Locator) -> None:
         ("NaN", "“NaN” is not a number: write it like 0.43."),
         ("9" * 30, f"{'9' * 24}… is out of range: keep entries between −50 and 50."),
         ("Infinity", "“Infinity” is not a number: write it like 0.43."),
-    ],
-)
-def test_what_is_not_a_usable_number_is_refused(widget: Locator, typed: str, message: str) -> None:
-    before = inputs_of(widget)
-    box = entry(widget, "w_q", "2", 3)
-    box.fill(typed)
-    assert problem(widget) == message
-    assert box.get_attribute("aria-invalid") == "true"
-    assert inputs_of(widget) == before
-    box.blur()
-    assert problem(widget) == f"{message} The entry keeps 0."
-    assert box.input_value() == "0"
+    ):
+        box.fill(typed)
+        assert problem(widget) == message
+        assert box.get_attribute("aria-invalid") == "true"
+        assert inputs_of(widget) == before
+        box.blur()
+        assert problem(widget) == f"{message} The entry keeps 0."
+        assert box.input_value() == "0"
 
 
 def test_an_unfinished_number_is_not_scolded(widget: Locator) -> None:
@@ -263,24 +244,20 @@ def test_arrows_step_an_entry_and_stop_at_the_limit(widget: Locator) -> None:
     assert_torch(widget, "self_attention")
 
 
-@pytest.mark.parametrize(
-    ("text", "rows"),
-    [
-        ("1 2 3\n4 5 6\n7 8 9", [[1, 2, 3], [4, 5, 6], [7, 8, 9]]),
-        ("1\t2\t3\r\n4\t5\t6\r\n7\t8\t9\r\n", [[1, 2, 3], [4, 5, 6], [7, 8, 9]]),
-        ("[[1, 2, 3], [4, 5, 6], [7, 8, 9]]", [[1, 2, 3], [4, 5, 6], [7, 8, 9]]),
+def test_blocks_can_be_pasted(widget: Locator) -> None:
+    box = entry(widget, "w_k", "2", 2)
+    whole = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+    for text, rows in (
         ("tensor([[1., 2.], [-4e-1, .5]])", [[1, 0, 0], [0, 1, 2], [0, -0.4, 0.5]]),
-    ],
-)
-def test_blocks_can_be_pasted(widget: Locator, text: str, rows: list[list[float]]) -> None:
-    paste(entry(widget, "w_k", "2", 2), text)
-    assert inputs_of(widget)["w_k"] == rows
+        ("1 2 3\n4 5 6\n7 8 9", whole),
+        ("[[9, 2, 3], [4, 5, 6], [7, 8, 9]]", [[9, 2, 3], *whole[1:]]),
+        ("1\t2\t3\r\n4\t5\t6\r\n7\t8\t9\r\n", whole),
+    ):
+        paste(box, text)
+        assert inputs_of(widget)["w_k"] == rows
     assert_torch(widget, "self_attention")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+    before = inputs_of(widget)
+    for text, message in (
         ("1 2 3 4", "the block is 1 × 4, and from this entry on there is room for 2 × 2"),
         ("1 2\n3", "the rows of the block are not equally long"),
         ("1 2\n3 x", "“x” is not a number"),
@@ -288,13 +265,10 @@ def test_blocks_can_be_pasted(widget: Locator, text: str, rows: list[list[float]
         ("1 2\n3 4\n5 6", "the block is 3 × 2"),
         ("0,5", "“0,5” is not a number: write it with a point"),
         ("0,5\t1\n2\t3", "“0,5” is not a number: write it with a point"),
-    ],
-)
-def test_a_block_that_does_not_fit_is_refused(widget: Locator, text: str, message: str) -> None:
-    before = inputs_of(widget)
-    paste(entry(widget, "w_k", "2", 2), text)
-    assert problem(widget).startswith("Nothing was pasted") and message in problem(widget)
-    assert inputs_of(widget) == before
+    ):
+        paste(box, text)
+        assert problem(widget).startswith("Nothing was pasted") and message in problem(widget)
+        assert inputs_of(widget) == before
 
 
 def test_a_number_that_was_not_touched_does_not_come_back(widget: Locator) -> None:
@@ -309,54 +283,35 @@ def test_a_number_that_was_not_touched_does_not_come_back(widget: Locator) -> No
     assert inputs_of(widget)["x"][0][0] == 7
 
 
-def test_very_small_and_large_entries_are_shown(widget: Locator) -> None:
-    box = entry(widget, "w_q", "1", 1)
+def test_very_small_and_large_entries_are_shown_and_slid(widget: Locator) -> None:
+    """The slider's ends move out for a large entry, and stay while that entry slides."""
+    box, slider = entry(widget, "w_q", "1", 1), widget.get_by_role("slider")
     box.fill("0.00004")
     box.blur()
     assert inputs_of(widget)["w_q"][0][0] == 4e-5 and box.input_value() == "0.00004"
     box.fill("50")
-    widget.get_by_role("slider").press("ArrowLeft")
+    slider.press("ArrowLeft")
     assert inputs_of(widget)["w_q"][0][0] == 49.95
-
-
-def test_the_slider_does_not_run_away(widget: Locator) -> None:
-    """Its ends move out for a large entry, and stay while that entry slides."""
-    entry(widget, "x", "Your", 1).fill("40")
-    slider = widget.get_by_role("slider")
     slider.fill("10")
-    assert inputs_of(widget)["x"][0][0] == 10 and slider.get_attribute("max") == "40"
+    assert inputs_of(widget)["w_q"][0][0] == 10 and slider.get_attribute("max") == "50"
     entry(widget, "x", "Your", 2).focus()
     assert slider.get_attribute("max") == "3"
 
 
-def test_a_refused_edit_moves_nothing(widget: Locator) -> None:
-    for _ in range(2):
-        widget.get_by_role("button", name="Add word").click()
-    entry(widget, "x", "step", 1).focus()
-    word(widget, 1).fill("Your own")
-    assert problem(widget).startswith("9 words")
-    widget.get_by_role("slider").press("ArrowRight")
-    assert inputs_of(widget)["x"][5] == [0.1, 0.8, 0.55]
-
-
-def test_what_belongs_together_is_one_step_to_undo(chapter: Visit, widget: Locator) -> None:
+def test_what_belongs_together_is_one_step_to_undo(widget: Locator) -> None:
     before = inputs_of(widget)
     word(widget, 2).focus()
-    chapter.page.keyboard.press("Control+a")
-    chapter.page.keyboard.type("river")
+    widget.page.keyboard.press("Control+a")
+    widget.page.keyboard.type("river")
     entry(widget, "x", "with", 2).focus()
     for _ in range(3):
         widget.get_by_role("slider").press("ArrowRight")
-    undo = widget.get_by_role("button", name="Undo")
-    undo.click()
-    undo.click()
-    assert inputs_of(widget) == before and undo.is_disabled()
-
-
-def test_reset_loses_nothing(widget: Locator) -> None:
-    entry(widget, "x", "with", 2).fill("3")
     changed = inputs_of(widget)
     button(widget, "Reset").click()
     assert problem(widget) == "Reset: done. Undo brings your numbers back."
-    button(widget, "Undo").click()
+    undo = button(widget, "Undo")
+    undo.click()
     assert inputs_of(widget) == changed
+    undo.click()
+    undo.click()
+    assert inputs_of(widget) == before and undo.is_disabled()
