@@ -8,6 +8,7 @@ import torch
 from browsing import (
     Visit,
     assert_torch,
+    box_of,
     button,
     cut_off,
     inputs_of,
@@ -92,7 +93,7 @@ def test_wide_dot_products_settle_on_one_key(widget: Locator) -> None:
     path = [received(widget)["largest"][1]]
     for k in range(len(inputs_of(widget)["query"]) + 1, WIDEST + 1):
         width(widget).fill(str(k))
-        assert_torch(widget, STEM)
+        settled(widget)
         path.append(received(widget)["largest"][1])
     assert path[0] < 0.5, "at first no key has most of the weight"
     assert all(after > before - 0.05 for before, after in pairwise(path))
@@ -113,32 +114,25 @@ def test_wide_dot_products_settle_on_one_key(widget: Locator) -> None:
 FADES = "el => getComputedStyle(el).maskImage !== 'none'"
 
 
-@pytest.mark.parametrize("pixels", [700, 375])
-def test_columns_out_of_sight_are_hinted_at(visit: Visit, widget: Locator, pixels: int) -> None:
-    visit.page.set_viewport_size({"width": pixels, "height": 800})
+def test_columns_out_of_sight_are_hinted_at(visit: Visit, widget: Locator) -> None:
+    """And on a phone the cards stand side by side below the sliders."""
     stack = widget.locator(".stack")
-    width(widget).fill("2")
-    until(stack, f"el => !({FADES})(el)")
-    width(widget).fill("16")
-    until(stack, FADES)
-    stack.evaluate("el => { el.scrollLeft = el.scrollWidth; }")
-    until(stack, f"el => !({FADES})(el)")
-    last, head = entry(widget, "query 16"), stack.locator("th[scope=row]").first
-    right, left, around = (place.bounding_box() for place in (last, head, stack))
-    assert right and left and around
-    assert right["x"] + right["width"] <= around["x"] + around["width"] + 1
-    assert left["x"] == pytest.approx(around["x"], abs=1), "the rows keep their names"
-
-
-def test_on_a_phone_the_cards_stand_side_by_side_below_the_sliders(
-    visit: Visit, widget: Locator
-) -> None:
-    visit.page.set_viewport_size({"width": 375, "height": 700})
-    width(widget).fill("16")
+    for pixels in (700, 375):
+        visit.page.set_viewport_size({"width": pixels, "height": 700})
+        width(widget).fill("2")
+        until(stack, f"el => !({FADES})(el)")
+        width(widget).fill("16")
+        until(stack, FADES)
+        stack.evaluate("el => { el.scrollLeft = el.scrollWidth; }")
+        until(stack, f"el => !({FADES})(el)")
+        last, head = entry(widget, "query 16"), stack.locator("th[scope=row]").first
+        right, left, around = map(box_of, (last, head, stack))
+        assert right["x"] + right["width"] <= around["x"] + around["width"] + 1
+        assert left["x"] == pytest.approx(around["x"], abs=1), "the rows keep their names"
     settled(widget)
-    boxes = [card.bounding_box() for card in widget.locator(".scoring").all()]
-    slider, first = width(widget).bounding_box(), boxes[0]
-    assert slider and first and {box["y"] for box in boxes if box} == {first["y"]}
+    first, *others = map(box_of, widget.locator(".scoring").all())
+    assert {box["y"] for box in others} == {first["y"]}
+    slider = box_of(width(widget))
     assert first["y"] + first["height"] - slider["y"] < 500, "seen while the slider moves"
     assert cut_off(widget.locator(".scoring, .scoring :is(td, th)")) == []
 
@@ -167,8 +161,14 @@ def test_what_is_cut_off_comes_back(widget: Locator) -> None:
     assert again["keys"][1][3] != 3.25 and again["query"] == wide["query"]
 
 
-def test_made_up_entries_have_mean_0_and_variance_1(widget: Locator) -> None:
-    """Else the theorem that the reader is to meet would not hold for them."""
+def test_entries_are_slid_pasted_and_made_up(widget: Locator) -> None:
+    """With mean 0 and variance 1, else the theorem that the reader is to meet would not hold."""
+    entry(widget, "query 2").fill("0.5")
+    widget.get_by_role("slider", name="Query, entry 2:").press("ArrowRight")
+    assert inputs_of(widget)["query"][1] == 0.55
+    paste(entry(widget, "w 1"), "0.1 0.2 0.3 0.4")
+    assert_torch(widget, STEM)
+    assert inputs_of(widget)["w"] == [0.1, 0.2, 0.3, 0.4]
     add = button(widget, "Add a key")
     for _ in range(3):
         add.click()
@@ -183,17 +183,8 @@ def test_made_up_entries_have_mean_0_and_variance_1(widget: Locator) -> None:
 def test_keys_can_be_taken_away_but_for_one(widget: Locator) -> None:
     for number in (5, 4, 3, 2):
         button(widget, f"Remove key {number}").press("Enter")
-        assert_torch(widget, STEM)
+    assert_torch(widget, STEM)
     assert button(widget, "Remove key 1").is_disabled()
     assert widget.evaluate("el => el.shadowRoot.activeElement.textContent") == "Add a key"
     assert verdict(widget) == "One key alone has the weight 1, whatever its score."
     assert received(widget)["slope"].tolist() == [0, 0, 0]
-
-
-def test_a_vector_is_slid_and_pasted(widget: Locator) -> None:
-    entry(widget, "query 2").fill("0.5")
-    widget.get_by_role("slider", name="Query, entry 2:").press("ArrowRight")
-    assert inputs_of(widget)["query"][1] == 0.55
-    paste(entry(widget, "w 1"), "0.1 0.2 0.3 0.4")
-    assert_torch(widget, STEM)
-    assert inputs_of(widget)["w"] == [0.1, 0.2, 0.3, 0.4]

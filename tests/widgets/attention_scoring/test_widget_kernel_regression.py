@@ -20,6 +20,7 @@ from browsing import (
     problem,
     received,
     settled,
+    slider,
     swipe,
 )
 from hypothesis import given
@@ -125,7 +126,7 @@ widget = held(STEM, START)
 
 
 def point(widget: Locator, number: int) -> Locator:
-    return widget.get_by_role("slider", name=f"point {number}", exact=True)
+    return slider(widget, f"point {number}")
 
 
 def query(widget: Locator) -> Locator:
@@ -233,10 +234,7 @@ def test_what_is_said(widget: Locator) -> None:
     assert summary(widget) == "At x = 1.5 the answer is 1.60, the mean of all 5 points."
     hold(widget, kernel=0, query=1.6)
     assert summary(widget) == "At x = 1.6 the answer is 2.05, mostly from point 3 (0.56)."
-
-
-def test_points_are_named_only_if_they_count_more_than_others(widget: Locator) -> None:
-    """A wide kernel hardly tells them apart."""
+    # points are named only if they count more than others, which a wide kernel hardly tells apart
     x = [0.1, 0.7, 1.0, 1.6, 2.0, 2.6, 2.9, 3.5, 3.8, 4.2, 4.8]
     points = dict(x=x, y=[1 + place for place in x], kernel=0, query=2.1)
     hold(widget, **points, bandwidth=100)
@@ -261,16 +259,39 @@ def test_out_of_reach_is_a_gap(widget: Locator) -> None:
     assert summary(widget).startswith("At x = 3 no point is in reach. All weights are 0, so there")
     assert not widget.locator(".answer").is_visible()
     assert widget.locator(".point.away").count() == 5
+    assert widget.locator(".points li .share").all_inner_texts() == ["0"] * 5
     curve = widget.locator("path.curve").get_attribute("d") or ""
     parts = [part for part in curve.split("M") if part]
     assert len(parts) == 2 and "NaN" not in curve
     ends = [[float(n) for n in re.findall(r"-?\d+\.\d+", part)][::2] for part in parts]
     assert [(e[0], e[-1]) for e in ends] == [(0, 2.5), (3.5, 5)]
+    for name in ("kernel", "curve"):
+        the_sides_are_upright(widget, name)
     hold(widget, query=3, kernel=2)
     assert summary(widget).startswith("At x = 3 no point is in reach.")
     hold(widget, query=3, kernel=0, bandwidth=0.05)
     assert widget.locator(".point.away").count() < 5, "a Gaussian reaches everywhere"
     assert widget.locator(".answer").is_visible()
+    hold(widget, kernel=0, bandwidth=0.4, query=0.5)
+    weights = received(widget)["alpha"].tolist()
+    assert 0 < weights[3] < 1e-9
+    shares = widget.locator(".points li .share").all_inner_texts()
+    assert shares[2:] == ["<0.01", "<0.01", "<0.01"], "a little weight is not none"
+    assert "weight <0.01" in (point(widget, 4).get_attribute("aria-valuetext") or "")
+
+
+def the_sides_are_upright(widget: Locator, name: str) -> None:
+    """Of the boxcar's shape, and the steps of its curve: no line between two heights leans."""
+    path = widget.locator(f"path.{name}").get_attribute("d") or ""
+    at, jumps = (0.0, 0.0), 0
+    for command, numbers in re.findall(r"([MLHVh])([-\d. ]+)", path):
+        n = [float(number) for number in numbers.split()]
+        to = {"H": (n[0], at[1]), "V": (at[0], n[0]), "h": at}.get(command) or (n[0], n[-1])
+        if command != "M":
+            assert to[0] == at[0] or to[1] == at[1], (name, at, to)
+            jumps += to[1] != at[1]
+        at = to
+    assert jumps >= 2
 
 
 def test_points_are_typed_added_and_removed(widget: Locator) -> None:
@@ -306,7 +327,7 @@ def test_added_points_lie_side_by_side(widget: Locator) -> None:
     hold(widget, query=2)
     for _ in range(6):
         add.click()
-        assert_torch(widget, STEM)
+    assert_torch(widget, STEM)
     assert sorted(inputs_of(widget)["x"][5:]) == [1.55, 1.7, 1.85, 2.15, 2.3, 2.45]
     curve, places = (received(widget)[name] for name in ("curve", "places"))
     for x, y in [where(widget, number) for number in range(6, 12)]:
@@ -321,16 +342,15 @@ def test_added_points_lie_side_by_side(widget: Locator) -> None:
 
 
 def test_the_bandwidth_is_slid_by_its_logarithm_and_typed(widget: Locator, visit: Visit) -> None:
-    slider = widget.get_by_role("slider", name="bandwidth", exact=True)
-    box = typed(widget, "bandwidth, typed")
+    knob, box = slider(widget, "bandwidth"), typed(widget, "bandwidth, typed")
     press = visit.page.keyboard.press
-    slider.focus()
+    knob.focus()
     keys = "ArrowRight", "PageUp", "End", "ArrowUp", "ArrowLeft", "Home", "ArrowDown", "ArrowUp"
     for key, wanted in zip(keys, (0.51, 0.61, 100, 100, 99, 0.05, 0.05, 0.051), strict=True):
         press(key)
         assert inputs_of(widget)["bandwidth"] == wanted
-        assert slider.get_attribute("aria-valuetext") == box.input_value() == f"{wanted:g}"
-    slider.fill("0")
+        assert knob.get_attribute("aria-valuetext") == box.input_value() == f"{wanted:g}"
+    knob.fill("0")
     assert inputs_of(widget)["bandwidth"] == 1
     press("ArrowLeft")
     assert inputs_of(widget)["bandwidth"] == 0.99
@@ -340,32 +360,6 @@ def test_the_bandwidth_is_slid_by_its_logarithm_and_typed(widget: Locator, visit
     assert problem(widget) == "", "0.3 is begun"
     box.fill("80")
     assert inputs_of(widget)["bandwidth"] == 80
-
-
-def test_a_little_weight_is_not_none(widget: Locator) -> None:
-    hold(widget, kernel=0, bandwidth=0.4, query=0.5)
-    weights = received(widget)["alpha"].tolist()
-    assert 0 < weights[3] < 1e-9
-    shares = widget.locator(".points li .share").all_inner_texts()
-    assert shares[2:] == ["<0.01", "<0.01", "<0.01"]
-    assert "weight <0.01" in (point(widget, 4).get_attribute("aria-valuetext") or "")
-    hold(widget, kernel=1, query=0.5)
-    assert widget.locator(".points li .share").all_inner_texts()[2:] == ["0", "0", "0"]
-
-
-def test_the_boxcars_sides_are_upright(widget: Locator) -> None:
-    """The shaded shape, and the steps of the curve: no line between two heights leans."""
-    for name in ("kernel", "curve"):
-        path = widget.locator(f"path.{name}").get_attribute("d") or ""
-        at, jumps = (0.0, 0.0), 0
-        for command, numbers in re.findall(r"([MLHVh])([-\d. ]+)", path):
-            n = [float(number) for number in numbers.split()]
-            to = {"H": (n[0], at[1]), "V": (at[0], n[0]), "h": at}.get(command) or (n[0], n[-1])
-            if command != "M":
-                assert to[0] == at[0] or to[1] == at[1], (name, at, to)
-                jumps += to[1] != at[1]
-            at = to
-        assert jumps >= 2
 
 
 def test_what_cannot_be_used_is_refused(widget: Locator) -> None:

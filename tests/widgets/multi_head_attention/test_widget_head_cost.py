@@ -58,6 +58,8 @@ def test_the_chapters_numbers() -> None:
     assert seen.used.tolist() == [64, 64, 128] and seen.whole
     assert number(seen.table_bytes) == 8 * 128 * 128 * 4
     torch.testing.assert_close(seen.shares, torch.tensor([12, 1, 1, 4]) / 18)
+    found = digits(torch.tensor([0, 999, 1000, 20_000_003]))
+    assert found.tolist() == [[0] * 5, [0, 0, 0, 0, 999], [0, 0, 0, 1, 0], [0, 0, 20, 0, 3]]
 
 
 size = st.integers(1, 4096)
@@ -77,11 +79,6 @@ def test_every_count_is_exact(D: int, H: int, k: int, v: int, T: int, S: int, bi
     assert number(seen.table_bytes) == 4 * H * T * S
     for counts in (seen.parameters, seen.steps, seen.total, seen.table_bytes):
         assert ((counts >= 0) & (counts < 1000)).all()
-
-
-def test_digits_by_hand() -> None:
-    found = digits(torch.tensor([0, 999, 1000, 20_000_003]))
-    assert found.tolist() == [[0] * 5, [0, 0, 0, 0, 999], [0, 0, 0, 1, 0], [0, 0, 20, 0, 3]]
 
 
 @given(st.integers(1, 64), st.integers(1, 64), st.integers(1, 64), size)
@@ -104,21 +101,15 @@ def test_with_keys_held_half_and_half_may_never_come(D: int, S: int) -> None:
         assert pytest.approx(D * (T + S), rel=1e-5) == T * S
 
 
-@pytest.mark.parametrize("itself", [False, True])
-def test_the_curve_is_the_shares_at_other_lengths(itself: bool) -> None:
-    seen = cost(S=17, itself=itself)
-    torch.testing.assert_close(seen.curve.sum(0), torch.ones(57))
-    for i in (0, 11, 28, 56):
-        T = LENGTHS[i]
-        steps = torch.tensor(flops(T, T if itself else 17, 512, 8, 64, 64))
-        torch.testing.assert_close(seen.curve[:, i], steps / steps.sum())
+def test_the_curve_is_the_shares_at_other_lengths() -> None:
+    for itself in (False, True):
+        seen = cost(S=17, itself=itself)
+        torch.testing.assert_close(seen.curve.sum(0), torch.ones(57))
+        for i in (0, 11, 28, 56):
+            T = LENGTHS[i]
+            steps = torch.tensor(flops(T, T if itself else 17, 512, 8, 64, 64))
+            torch.testing.assert_close(seen.curve[:, i], steps / steps.sum())
     assert LENGTHS[0] == 1 and LENGTHS[-1] == 2**14
-
-
-def test_heads_that_do_not_divide_the_width_are_said() -> None:
-    assert not cost(D=512, H=12).whole
-    assert cost(D=512, H=12, divided=False).whole
-    assert "D = 512 cannot be cut into 12 heads" in HeadCostWidget(H=12)._html()
 
 
 def test_a_page_without_javascript_reads_a_table() -> None:
@@ -126,6 +117,8 @@ def test_a_page_without_javascript_reads_a_table() -> None:
     assert "D = 512, H = 8, k = 64, v = 64: 1,048,576 parameters" in html
     assert '<th scope="row">project</th><td>201,326,592</td><td>66.7%</td>' in html
     assert '<th scope="row">in all</th><td>301,989,888</td>' in html
+    assert not cost(D=512, H=12).whole and cost(D=512, H=12, divided=False).whole
+    assert "D = 512 cannot be cut into 12 heads" in HeadCostWidget(H=12)._html()
 
 
 # ------------------------------------------------------------------ in the page
@@ -166,31 +159,32 @@ def test_the_formula_is_filled_in(widget: Locator) -> None:
     assert eval(left) == eval(right) == 1_050_624
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_the_page_shows_exact_counts(widget: Locator) -> None:
+    """Beyond 2²⁴ too, where fp32 has no place for every whole number."""
+    for changes in (
         dict(D=4096, H=64, T=16384),
         dict(D=4093, H=61, k=4091, v=4079, T=16381, S=16369, bias=True, **FREE),
         dict(D=1, H=1, k=1, v=1, T=1, S=1, **FREE),
         dict(D=4096, H=4, T=1000),
-    ],
-)
-def test_the_page_shows_exact_counts(widget: Locator, changes: dict[str, Any]) -> None:
-    """Beyond 2²⁴ too, where fp32 has no place for every whole number."""
-    hold(widget, **changes)
-    given = START | changes
-    D, H, T = given["D"], given["H"], given["T"]
-    k, v = (given["k"], given["v"]) if not given["divided"] else (D // H, D // H)
-    S = T if given["itself"] else given["S"]
-    assert count(widget) == parameters(D, H, k, v, given["bias"])
-    assert operations(widget) == list(flops(T, S, D, H, k, v))
-    assert count(widget, "FLOPs") == sum(flops(T, S, D, H, k, v))
-    for formula, value in zip(
-        widget.locator(".steps .formula > span").all_inner_texts(), operations(widget), strict=True
     ):
-        assert eval(formula.replace(",", "").replace("·", "*")) == value
-    memory = widget.locator(".note").last.inner_text().replace(",", "")
-    assert f"= {4 * H * T * S} bytes" in memory
+        hold(widget, **changes)
+        given = START | changes
+        D, H, T = given["D"], given["H"], given["T"]
+        k, v = (given["k"], given["v"]) if not given["divided"] else (D // H, D // H)
+        S = T if given["itself"] else given["S"]
+        assert count(widget) == parameters(D, H, k, v, given["bias"])
+        assert operations(widget) == list(flops(T, S, D, H, k, v))
+        assert count(widget, "FLOPs") == sum(flops(T, S, D, H, k, v))
+        formulas = widget.locator(".steps .formula > span").all_inner_texts()
+        for formula, value in zip(formulas, operations(widget), strict=True):
+            assert eval(formula.replace(",", "").replace("·", "*")) == value
+        memory = widget.locator(".note").last.inner_text().replace(",", "")
+        assert f"= {4 * H * T * S} bytes" in memory
+    hold(widget, D=64, H=8)
+    curve = received(widget)["curve"]
+    top = widget.locator(".chart path.mix").get_attribute("d") or ""
+    heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", top)[:57]]
+    assert heights == pytest.approx((curve[0] + curve[3]).tolist(), abs=1e-4)
 
 
 def test_bound_sizes_follow_and_let_go(widget: Locator) -> None:
@@ -280,14 +274,6 @@ def test_t_is_dragged_along_the_chart(widget: Locator, visit: Visit) -> None:
     assert inputs_of(widget)["T"] == 1, "let go"
     widget.get_by_role("button", name="Undo").click()
     assert inputs_of(widget)["T"] == 128, "one step"
-
-
-def test_the_chart_is_the_curve(widget: Locator) -> None:
-    hold(widget, D=64, H=8)
-    curve = received(widget)["curve"]
-    top = widget.locator(".chart path.mix").get_attribute("d") or ""
-    heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", top)[:57]]
-    assert heights == pytest.approx((curve[0] + curve[3]).tolist(), abs=1e-4)
 
 
 def test_what_has_no_cost_changes_nothing(widget: Locator) -> None:

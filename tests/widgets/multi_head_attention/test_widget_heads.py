@@ -23,6 +23,7 @@ from browsing import (
     problem,
     received,
     settled,
+    until,
 )
 from node import PAGE, in_node
 from playwright.sync_api import BrowserContext, Locator
@@ -156,13 +157,10 @@ def test_the_facts_are_the_recorded_figures_of_each_questions_head() -> None:
         assert facts["without"][q] == figures["without"][h][q] < 0.6
 
 
-def test_words_wear_digits_even_if_none_are_given() -> None:
+def test_the_stored_table_says_what_the_model_answers() -> None:
     widget = HeadsWidget(SENTENCE)
     assert len(widget.inputs["digits"]) == 13 and widget.inputs["on"] == [1, 1, 1, 1]
-    assert widget.inputs == HeadsWidget(SENTENCE).inputs, "the same every time"
-
-
-def test_the_stored_table_says_what_the_model_answers() -> None:
+    assert widget.inputs == HeadsWidget(SENTENCE).inputs, "the same digits every time"
     html = HeadsWidget("the cat", [3, 8])._html()
     assert '<th scope="row">it wears</th><td>3</td><td>8</td>' in html
     assert '<th scope="row">before</th><td></td><td>3</td>' in html
@@ -344,6 +342,7 @@ def test_the_chosen_word_is_told_head_by_head(widget: Locator) -> None:
 
 
 def test_the_heads_held_out_figures_can_be_unfolded(widget: Locator) -> None:
+    assert widget.locator(".ramp-key").all_text_contents() == ["01"], "of all maps, once"
     facts = HeadsWidget.facts()
     widget.locator(".figures summary").click()
     lines = widget.locator(".figures p").all_inner_texts()
@@ -375,9 +374,6 @@ def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
     assert explained(widget).endswith(f"= {weight:.2f}")
     pixels.click(position={"x": 2.5 * cell, "y": 9.5 * cell})
     assert chosen(widget) == 9
-
-
-def test_the_arrow_keys_go_through_a_map(widget: Locator) -> None:
     choose(widget, 10)
     widget.page.mouse.move(0, 0)  # what it points at would be explained
     pixels = widget.locator(".pixel-map").first
@@ -403,10 +399,6 @@ def explained(widget: Locator) -> str:
     return widget.locator(".explained").inner_text()
 
 
-def test_the_key_of_the_maps_stands_once_beside_them(widget: Locator) -> None:
-    assert widget.locator(".ramp-key").all_text_contents() == ["01"]
-
-
 def test_arcs_lead_where_the_heads_attend(widget: Locator) -> None:
     """The strongest arc of each head ends over the word to which its weight is largest."""
     for t in range(13):
@@ -421,7 +413,7 @@ def test_arcs_lead_where_the_heads_attend(widget: Locator) -> None:
             assert chip["x"] <= x + 3 <= chip["x"] + chip["width"], (t, head)
 
 
-def test_a_digit_is_typed_over_stepped_and_drawn_anew(widget: Locator) -> None:
+def test_a_digit_is_typed_over_stepped_drawn_and_kept_by_its_word(widget: Locator) -> None:
     first = inputs_of(widget)["digits"]
     digit(widget, 3).click()
     assert chosen(widget) == 3
@@ -439,9 +431,6 @@ def test_a_digit_is_typed_over_stepped_and_drawn_anew(widget: Locator) -> None:
     for _ in range(3):
         widget.get_by_role("button", name="New digits").click()
     assert inputs_of(widget)["digits"] != before
-
-
-def test_words_that_stay_keep_their_digits(widget: Locator) -> None:
     worn = inputs_of(widget)["digits"]
     write(widget, "the old cat (saw a dog) and the cat (ran)")
     now = inputs_of(widget)["digits"]
@@ -478,27 +467,27 @@ def test_a_link_restores_the_chosen_word(
     assert chosen(other) == 5 and note(other, "effect") == note(widget, "effect")
 
 
-@pytest.mark.parametrize("width", [1280, 375])
-def test_it_fits_or_scrolls_in_its_own_box(opened: Opener, width: int) -> None:
-    widget = opened(page_of(STEM), width=width).widget(STEM)
+def test_it_fits_or_scrolls_in_its_own_box(opened: Opener) -> None:
+    widget = opened(page_of(STEM), width=375).widget(STEM)
     box = widget.locator(".stage")
-    scrolls = box.evaluate("el => el.scrollWidth > el.clientWidth")
-    assert scrolls == (width == 375)
-    if scrolls:  # the word that is chosen first is brought into sight
-        widget.page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
-        side = box_of(box.locator("tr > :first-child").first)
-        found = box_of(widget.locator(".chip").nth(10))
-        assert found["x"] >= side["x"] + side["width"]
-        assert found["x"] + found["width"] <= width
+    # the word that is chosen first is brought into sight
+    until(box, "el => el.scrollWidth > el.clientWidth && el.scrollLeft > 0")
+    side = box_of(box.locator("tr > :first-child").first)
+    found = box_of(widget.locator(".chip").nth(10))
+    assert found["x"] >= side["x"] + side["width"]
+    assert found["x"] + found["width"] <= 375
     line(widget, "Your sentence").fill(f"{SENTENCE} (too long)")
     assert "17 words, brackets among them: there is room for 16." in problem(widget)
     write(widget, "an extraordinarily long (word or two) [is] here")
-    assert cut_off(widget.locator(".lane label b, .score, .card p, .says b")) == []
-    inside = widget.locator(".lane > th").evaluate_all(
-        """all => all.map((th) => [...th.querySelectorAll('b, .score')].every((e) =>
-            e.getBoundingClientRect().right <= th.getBoundingClientRect().right + 1))"""
-    )
-    assert inside == [True] * Q
+    for width in (375, 1280):
+        widget.page.set_viewport_size({"width": width, "height": 900})
+        until(box, f"el => el.scrollWidth > el.clientWidth === {str(width == 375).lower()}")
+        assert cut_off(widget.locator(".lane label b, .score, .card p, .says b")) == []
+        inside = widget.locator(".lane > th").evaluate_all(
+            """all => all.map((th) => [...th.querySelectorAll('b, .score')].every((e) =>
+                e.getBoundingClientRect().right <= th.getBoundingClientRect().right + 1))"""
+        )
+        assert inside == [True] * Q
 
 
 # ------------------------------------------------------------------ one word, followed

@@ -7,18 +7,15 @@ from typing import Any
 import pytest
 import torch
 from browsing import (
-    Opener,
     Visit,
     assert_refused,
     assert_torch,
-    box_of,
+    button,
     cut_off,
     held,
     hold_inputs,
     inputs_of,
     on_a_phone,
-    page_of,
-    page_with_only,
     settled,
     slider,
 )
@@ -172,25 +169,28 @@ def test_a_number_lights_up_in_all_stages(widget: Locator) -> None:
         assert lit(widget) == {stage: ["23"] for stage in STAGES}
 
 
-@pytest.mark.parametrize("untransposed", [False, True])
-@pytest.mark.parametrize("size", [(1, 1, 1, 1), (2, 3, 2, 2), (3, 5, 4, 2), (2, 6, 3, 4)])
-def test_every_number_is_where_it_is_said_to_be(
-    widget: Locator, size: tuple[int, int, int, int], untransposed: bool
-) -> None:
-    x = counted(*size)
-    hold(widget, x, untransposed)
-    seen, flat = walked(x, untransposed), x.flatten(-2)
-    for number in {0, 1, x.numel() // 2, x.numel() * 2 // 3, x.numel() - 1} - {x.numel()}:
-        cell(widget, "rows", int((seen.rows.flatten() == number).nonzero())).hover()
-        stages = zip(path(widget), (flat, seen.split, seen.rows, seen.merged), strict=True)
-        for label, stage in stages:
-            index = json.loads(re.findall(r"\[.*\]", label)[0])
-            assert stage[tuple(index)] == number
-        assert lit(widget) == {stage: [str(number)] for stage in STAGES}
-        for left, right in re.findall(
-            r"(?:h|t|j) = ([\d /%]+) = (\d+)", widget.locator(".path").inner_text()
-        ):
-            assert eval(left) == int(right)  # the formula that is said, worked out
+def test_every_number_is_where_it_is_said_to_be(widget: Locator) -> None:
+    for size, untransposed in (
+        ((1, 1, 1, 1), False),
+        ((2, 3, 2, 2), True),
+        ((3, 5, 4, 2), False),
+        ((3, 5, 4, 2), True),
+        ((2, 6, 3, 4), False),
+    ):
+        x = counted(*size)
+        hold(widget, x, untransposed)
+        seen, flat = walked(x, untransposed), x.flatten(-2)
+        for number in {0, 1, x.numel() // 2, x.numel() * 2 // 3, x.numel() - 1} - {x.numel()}:
+            cell(widget, "rows", int((seen.rows.flatten() == number).nonzero())).hover()
+            stages = zip(path(widget), (flat, seen.split, seen.rows, seen.merged), strict=True)
+            for label, stage in stages:
+                index = json.loads(re.findall(r"\[.*\]", label)[0])
+                assert stage[tuple(index)] == number
+            assert lit(widget) == {stage: [str(number)] for stage in STAGES}
+            for left, right in re.findall(
+                r"(?:h|t|j) = ([\d /%]+) = (\d+)", widget.locator(".path").inner_text()
+            ):
+                assert eval(left) == int(right)  # the formula that is said, worked out
 
 
 def test_arrow_keys_walk_and_tab_follows_the_number(widget: Locator, visit: Visit) -> None:
@@ -306,28 +306,22 @@ def test_the_lit_number_stays_where_it_is_when_sizes_change(widget: Locator) -> 
     assert path(widget)[0] == "x[0, 2, 1]", "as near as there is one"
 
 
-@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_numbers_travel_from_stage_to_stage_when_asked(
-    browser: Browser, site: str, motion: Any
-) -> None:
+def test_numbers_travel_from_stage_to_stage_when_asked(widget: Locator, visit: Visit) -> None:
     """A copy of each flies to its place in the next stage; calm readers get the sentence alone."""
-    with browser.new_context(reduced_motion=motion) as context:
-        widget = Visit(context, site, page_with_only(STEM)).widget(STEM)
-        assert widget.locator(".flying").count() == 0
-        widget.get_by_role("button", name="Split", exact=True).press("Enter")
-        flying = widget.locator(".flying span").count()
-        assert flying == (24 if motion == "no-preference" else 0)
-        assert widget.locator(".hint").inner_text().startswith("The row of each word is cut into")
+    flying, hint = widget.locator(".flying span"), widget.locator(".hint")
+    assert widget.locator(".flying").count() == 0
+    motions: dict[Any, int] = {"reduce": 0, "no-preference": 24}
+    for motion, count in motions.items():
+        visit.page.emulate_media(reduced_motion=motion)
+        button(widget, "Split").press("Enter")
+        assert flying.count() == count
+        assert hint.inner_text().startswith("The row of each word is cut into")
         expect(widget.locator(".flying")).to_have_count(0)
-        widget.get_by_role("checkbox", name="leave the transpose out").check()
-        settled(widget)
-        for step, hint in (
-            ("Split", "are dealt out"),
-            ("Flatten", "= 4 tables"),
-            ("Merge", "side"),
-        ):
-            widget.get_by_role("button", name=step, exact=True).click()
-            assert hint in widget.locator(".hint").inner_text()
+    widget.get_by_role("checkbox", name="leave the transpose out").check()
+    settled(widget)
+    for step, text in (("Split", "are dealt out"), ("Flatten", "= 4 tables"), ("Merge", "side")):
+        button(widget, step).click()
+        assert text in hint.inner_text()
 
 
 def test_on_a_phone_a_number_is_tapped(browser: Browser, site: str) -> None:
@@ -344,20 +338,23 @@ def test_on_a_phone_a_number_is_tapped(browser: Browser, site: str) -> None:
         assert widget.locator("tbody td").evaluate_all(small) == []
 
 
-@pytest.mark.parametrize("width", [1280, 1920, 375])
-def test_stages_stand_in_even_rows(opened: Opener, width: int) -> None:
+def test_stages_stand_in_even_rows(widget: Locator, visit: Visit) -> None:
     """Four in a row, two and two, or one by one; tables of heads never three and one."""
-    widget = opened(page_of(STEM), width=width).widget(STEM)
 
-    def rows(places: list[Locator]) -> set[int]:
-        """How many stand in each row."""
-        tops = [round(box_of(place)["y"]) for place in places]
-        return {tops.count(y) for y in tops}
+    def rows(places: Locator, most: int) -> set[int]:
+        """How many of the first of them stand in each row."""
+        tops: list[float] = places.evaluate_all(
+            "all => all.map((e) => Math.round(e.getBoundingClientRect().y))"
+        )
+        return {tops[:most].count(y) for y in tops[:most]}
 
     for size in ((1, 1, 1, 1), (2, 3, 2, 2), (1, 4, 3, 2), (1, 2, 4, 2), (1, 2, 4, 4)):
         for untransposed in (False, True):
             hold(widget, counted(*size), untransposed)
-            assert rows(widget.locator(".stage").all()) in ({1}, {2}, {4}), size
-            heads = rows(widget.locator(".split table").all()[: size[2]])
-            assert heads <= {1, 2, 4} or size[2] == 3, size
-            assert cut_off(widget.locator(".stage-name, .stage-shape")) == [], size
+            for width in (1280, 1920, 375):
+                visit.page.set_viewport_size({"width": width, "height": 900})
+                assert rows(widget.locator(".stage"), 4) in ({1}, {2}, {4}), (size, width)
+                heads = rows(widget.locator(".split table"), size[2])
+                assert heads <= {1, 2, 4} or size[2] == 3, (size, width)
+                parts = widget.locator(".stage-name, .stage-shape")
+                assert cut_off(parts) == [], (size, width)

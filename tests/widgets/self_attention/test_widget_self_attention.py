@@ -6,16 +6,15 @@ from typing import Any
 import pytest
 from browsing import (
     WATCH_MOTION,
-    Opener,
     Visit,
     box_of,
+    button,
     by_link,
     cut_off,
     followed_by_hand,
     inputs_of,
     moved,
     on_a_phone,
-    page_of,
     settled,
     until,
 )
@@ -26,11 +25,6 @@ from tinylib.widgets.self_attention import SelfAttentionWidget
 
 STEM = "self_attention"
 ASKS = f"{STEM}-2"  # the chapter's second one, whose matrices change something
-
-
-@pytest.fixture
-def visit(opened: Opener) -> Visit:
-    return opened(page_of(STEM))
 
 
 @pytest.fixture
@@ -85,16 +79,16 @@ def test_a_tap_chooses_a_word_and_brings_up_no_keyboard(browser: Browser, site: 
         expect(widget.get_by_role("textbox", name="word 4")).to_be_focused()
 
 
-@pytest.mark.parametrize("opens", ["dblclick", "Enter"])
-def test_a_double_click_or_enter_renames_a_word(widget: Locator, opens: str) -> None:
-    word = widget.get_by_role("button", name="with", exact=True).first
-    word.dblclick() if opens == "dblclick" else word.press(opens)
-    box = widget.get_by_role("textbox", name="word 4")
-    expect(box).to_be_focused()
-    box.fill("river")
-    box.press("Enter")
-    assert inputs_of(widget)["words"][3] == "river" and box.count() == 0
-    expect(widget.get_by_role("button", name="river", exact=True).first).to_be_focused()
+def test_a_double_click_or_enter_renames_a_word(widget: Locator) -> None:
+    for opens, name, other in (("dblclick", "with", "river"), ("Enter", "river", "bank")):
+        word = widget.get_by_role("button", name=name, exact=True).first
+        word.dblclick() if opens == "dblclick" else word.press(opens)
+        box = widget.get_by_role("textbox", name="word 4")
+        expect(box).to_be_focused()
+        box.fill(other)
+        box.press("Enter")
+        assert inputs_of(widget)["words"][3] == other and box.count() == 0
+        expect(widget.get_by_role("button", name=other, exact=True).first).to_be_focused()
     widget.page.keyboard.press("ArrowLeft")
     assert chosen(widget) == "starts"
 
@@ -194,19 +188,19 @@ def test_the_step_is_part_of_the_link(
     assert lit(restored, "lit") == {"weights": 6, "v": 18, "context": 3}
 
 
-@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_nothing_moves_for_a_reader_who_wants_no_motion(
-    browser: Browser, site: str, motion: Any
-) -> None:
+def test_nothing_moves_for_a_reader_who_wants_no_motion(visit: Visit, widget: Locator) -> None:
     """The steps say and light the same. Nothing moves before it is asked for, either."""
-    with browser.new_context(reduced_motion=motion) as context:
-        widget = journey_of(Visit(context, site, page_of(STEM)))
-        assert widget.evaluate("el => el.shadowRoot.getAnimations().length") == 0
-        widget.page.evaluate(WATCH_MOTION)
-        widget.locator(".journey .start").press(" ")
+    assert widget.evaluate("el => el.shadowRoot.getAnimations().length") == 0
+    motions: dict[Any, int] = {"reduce": 0, "no-preference": 3}
+    for motion, ghosts in motions.items():
+        visit.page.emulate_media(reduced_motion=motion)
+        until(widget, "el => !el.shadowRoot.getAnimations().length")
+        visit.page.evaluate(WATCH_MOTION)
+        start = widget.locator(".journey .start")
+        start.press(" ")
         expect(widget.locator(".place")).to_have_text("step 1 of 9")
-        ghosts = sum("ghost" in one for one in moved(widget.page))
-        assert ghosts == (0 if motion == "reduce" else 3)
+        assert sum("ghost" in one for one in moved(visit.page)) == ghosts
+        button(widget, "Reset").click()
 
 
 # ------------------------------------------------------------------ the states to start from
@@ -281,20 +275,21 @@ def test_the_matrices_are_folded_until_they_are_asked_for_or_change_something(
 STATES = ["the river bank", "“bank” asks", "Your journey", "trained"]
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_each_of_them_fits_a_laptops_screen(visit: Visit, state: str) -> None:
+def test_each_of_them_fits_a_laptops_screen(visit: Visit) -> None:
     """All that can be changed, and all that follows, at 1280 × 800; and no number is cut off."""
     visit.page.set_viewport_size({"width": 1280, "height": 800})
     widget = visit.widget(STEM)
-    widget.get_by_role("radio", name=state).check()
-    settled(widget)
-    assert box_of(widget.locator(".frame"))["height"] <= 800
-    assert cut_off(widget.locator(".matrix input, .heat td span, .heat tbody th")) == []
-    fold = widget.get_by_role("button", name="queries, keys and values")
-    if fold.is_visible():
-        assert box_of(widget.locator(".frame"))["height"] <= 700
-        fold.click()
+    fold = button(widget, "queries, keys and values")
+    for state in STATES:
+        widget.get_by_role("radio", name=state).check()
+        settled(widget)
         assert box_of(widget.locator(".frame"))["height"] <= 800
-    start = box_of(widget.locator(".journey .start"))
-    states = box_of(widget.locator(".examples .picks"))
-    assert states["x"] + states["width"] < start["x"], "the button covers nothing"
+        assert cut_off(widget.locator(".matrix input, .heat td span, .heat tbody th")) == []
+        if fold.is_visible():
+            assert box_of(widget.locator(".frame"))["height"] <= 700
+            fold.click()
+            assert box_of(widget.locator(".frame"))["height"] <= 800
+            button(widget, "Reset").click()
+        start = box_of(widget.locator(".journey .start"))
+        states = box_of(widget.locator(".examples .picks"))
+        assert states["x"] + states["width"] < start["x"], "the button covers nothing"
