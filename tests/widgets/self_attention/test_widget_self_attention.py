@@ -194,6 +194,7 @@ def test_nothing_moves_for_a_reader_who_wants_no_motion(visit: Visit, widget: Lo
     motions: dict[Any, int] = {"reduce": 0, "no-preference": 3}
     for motion, ghosts in motions.items():
         visit.page.emulate_media(reduced_motion=motion)
+        widget = journey_of(visit)
         until(widget, "el => !el.shadowRoot.getAnimations().length")
         visit.page.evaluate(WATCH_MOTION)
         start = widget.locator(".journey .start")
