@@ -4,25 +4,9 @@ import re
 from itertools import pairwise
 from typing import Any
 
+import browsing as page
 import pytest
 import torch
-from browsing import (
-    WATCH_MOTION,
-    Visit,
-    box_of,
-    button,
-    drag,
-    held,
-    holding,
-    middle,
-    moved,
-    on_a_phone,
-    problem,
-    received,
-    settled,
-    swipe,
-    word,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, Locator
@@ -124,8 +108,8 @@ def test_a_kind_is_refused_by_its_name() -> None:
 
 # ------------------------------------------------------------------ in the page
 
-hold = holding(STEM, START)
-widget = held(STEM, START)
+hold = page.holding(STEM, START)
+widget = page.held(STEM, START)
 
 
 def chip(widget: Locator, name: str) -> Locator:
@@ -134,25 +118,25 @@ def chip(widget: Locator, name: str) -> Locator:
 
 def line_up(widget: Locator) -> list[str]:
     """The new order as it is read, in the chips and, once answered, in the table."""
-    settled(widget)
+    page.settled(widget)
     chips = widget.locator(".stands").all_inner_texts()
     assert widget.locator(".vectors tr td:first-child ~ th button").all_inner_texts() == chips
     return chips
 
 
 def verdict(widget: Locator) -> str:
-    settled(widget)
+    page.settled(widget)
     return widget.locator(".verdict").inner_text()
 
 
 def test_a_shuffle_changes_nothing_until_positions_are_known(widget: Locator) -> None:
     assert verdict(widget) == "The words stand as before. Shuffle them."
     slide = widget.locator(".knob input")
-    before = box_of(slide)
+    before = page.box_of(slide)
     widget.get_by_role("textbox", name="x of journey, 2").focus()
-    assert box_of(slide)["y"] == before["y"], "its label is another, its line is not"
+    assert page.box_of(slide)["y"] == before["y"], "its label is another, its line is not"
     assert slide.is_enabled()
-    button(widget, "Reverse").click()
+    page.button(widget, "Reverse").click()
     assert line_up(widget) == WORDS[::-1]
     assert verdict(widget).startswith("Every word has the same context vector as before, in")
     assert widget.locator(".change").all_inner_texts() == ["same"] * 6
@@ -162,35 +146,38 @@ def test_a_shuffle_changes_nothing_until_positions_are_known(widget: Locator) ->
         assert line_up(widget) == WORDS[::-1]
         assert verdict(widget).startswith("All 6 words have another context vector than before")
         assert widget.locator(".ways .other").count() == 6
-        largest = received(widget)["largest"].item()
+        largest = page.received(widget)["largest"].item()
         assert verdict(widget).endswith(f"differs by up to {largest:.2f}.")
         assert f"±{largest:.2f}" in widget.locator(".change").all_inner_texts()
     widget.get_by_role("radio", name="ALiBi").check()
     assert verdict(widget).endswith("to this kind of positions, both orders are alike.")
-    button(widget, "move journey left").click()
+    page.button(widget, "move journey left").click()
     assert "words have another context vector" in verdict(widget)
 
 
 def test_the_shuffle_is_always_another_order_and_can_be_undone(widget: Locator) -> None:
     order = WORDS
     for _ in range(8):
-        button(widget, "Shuffle").click()
+        page.button(widget, "Shuffle").click()
         before, order = order, line_up(widget)
         assert order != before and sorted(order) == sorted(WORDS)
-    button(widget, "Undo").click()
+    page.button(widget, "Undo").click()
     assert line_up(widget) == before
-    button(widget, "As before").click()
-    assert line_up(widget) == WORDS and button(widget, "As before").is_disabled()
+    page.button(widget, "As before").click()
+    assert line_up(widget) == WORDS and page.button(widget, "As before").is_disabled()
     hold(widget, words=["a", "b"], x=X[:2], place=[0, 1])
     for order in (["b", "a"], ["a", "b"]) * 4:
-        button(widget, "Shuffle").click()
+        page.button(widget, "Shuffle").click()
         assert widget.locator(".stands").all_inner_texts() == order
     hold(widget, words=["a"], x=X[:1], place=[0])
-    assert button(widget, "Shuffle").is_disabled() and button(widget, "Reverse").is_disabled()
-    assert button(widget, "move a left").is_disabled()
+    assert (
+        page.button(widget, "Shuffle").is_disabled()
+        and page.button(widget, "Reverse").is_disabled()
+    )
+    assert page.button(widget, "move a left").is_disabled()
 
 
-def test_keys_and_buttons_move_a_word(widget: Locator, visit: Visit) -> None:
+def test_keys_and_buttons_move_a_word(widget: Locator, visit: page.Visit) -> None:
     press = visit.page.keyboard.press
     chip(widget, "journey").focus()
     press("ArrowRight")
@@ -205,76 +192,76 @@ def test_keys_and_buttons_move_a_word(widget: Locator, visit: Visit) -> None:
     press("ArrowLeft")
     assert line_up(widget) == ["journey", "Your", "starts", "with", "one", "step"]
     assert chip(widget, "journey").evaluate("el => el === el.getRootNode().activeElement")
-    button(widget, "As before").click()
-    settled(widget)
+    page.button(widget, "As before").click()
+    page.settled(widget)
     widget.locator(".vectors").first.get_by_role("button", name="one").click()
-    button(widget, "move one left").click()
+    page.button(widget, "move one left").click()
     assert line_up(widget) == ["Your", "journey", "starts", "one", "with", "step"]
-    button(widget, "move one right").click()
-    button(widget, "move one right").click()
+    page.button(widget, "move one right").click()
+    page.button(widget, "move one right").click()
     assert line_up(widget) == ["Your", "journey", "starts", "with", "step", "one"]
-    assert button(widget, "move one right").is_disabled()
+    assert page.button(widget, "move one right").is_disabled()
 
 
-def test_a_word_is_dragged(widget: Locator, visit: Visit) -> None:
-    (x, y), (to, _) = middle(chip(widget, "journey")), middle(chip(widget, "one"))
-    drag(visit.page, (x, y), (to + 12, y))
+def test_a_word_is_dragged(widget: Locator, visit: page.Visit) -> None:
+    (x, y), (to, _) = page.middle(chip(widget, "journey")), page.middle(chip(widget, "one"))
+    page.drag(visit.page, (x, y), (to + 12, y))
     assert line_up(widget) == ["Your", "starts", "with", "one", "journey", "step"]
     visit.page.mouse.move(x, y)
     assert line_up(widget)[4] == "journey", "let go"
-    button(widget, "Undo").click()
+    page.button(widget, "Undo").click()
     assert line_up(widget) == WORDS, "one step"
 
 
 def test_a_word_is_dragged_by_touch(browser: Browser, site: str) -> None:
-    with on_a_phone(browser, site, STEM) as visit:
+    with page.on_a_phone(browser, site, STEM) as visit:
         widget = visit.widget(STEM)
         hold(widget)
         widget.locator(".line-up").scroll_into_view_if_needed()
-        (x, y), (to, _) = middle(chip(widget, "Your")), middle(chip(widget, "starts"))
-        swipe(visit.page, (x, y), (to + 12, y))
+        (x, y), (to, _) = page.middle(chip(widget, "Your")), page.middle(chip(widget, "starts"))
+        page.swipe(visit.page, (x, y), (to + 12, y))
         assert line_up(widget) == ["journey", "starts", "Your", "with", "one", "step"]
-        frame = box_of(widget.locator(".frame"))
+        frame = page.box_of(widget.locator(".frame"))
         for place in widget.locator(".stands").all():
-            box = box_of(place)
+            box = page.box_of(place)
             assert box["width"] >= 24 and box["height"] >= 24
             assert box["x"] + box["width"] <= frame["x"] + frame["width"]
 
 
 def test_words_that_come_and_go_leave_the_others_where_they_stand(
-    widget: Locator, visit: Visit
+    widget: Locator, visit: page.Visit
 ) -> None:
-    button(widget, "Reverse").click()
-    word(widget, 2).fill("walk")
+    page.button(widget, "Reverse").click()
+    page.word(widget, 2).fill("walk")
     assert line_up(widget) == ["step", "one", "with", "starts", "walk", "Your"]
-    word(widget, 2).focus()
+    page.word(widget, 2).focus()
     visit.page.keyboard.press("Control+a")
     visit.page.keyboard.type("long walk")
     assert line_up(widget) == ["step", "one", "with", "starts", "long", "walk", "Your"]
-    button(widget, "Add word").click()
+    page.button(widget, "Add word").click()
     assert line_up(widget)[-2:] == ["Your", "word"]
-    button(widget, "remove one").click()
+    page.button(widget, "remove one").click()
     assert line_up(widget) == ["step", "with", "starts", "long", "walk", "Your", "word"]
-    button(widget, "Add word").click()
-    button(widget, "Add word").click()
-    assert problem(widget) == "There is room for 8 words: remove one first."
+    page.button(widget, "Add word").click()
+    page.button(widget, "Add word").click()
+    assert page.problem(widget) == "There is room for 8 words: remove one first."
     for _ in range(7):
         widget.get_by_role("button", name="remove").first.click()
     assert line_up(widget) == ["word"]
     assert verdict(widget) == "One word has only one order. Add words."
 
 
-def test_words_and_rows_travel_when_they_are_shuffled(widget: Locator, visit: Visit) -> None:
+def test_words_and_rows_travel_when_they_are_shuffled(widget: Locator, visit: page.Visit) -> None:
     motions: dict[Any, int] = {"reduce": 0, "no-preference": 6}
     for motion, travelling in motions.items():
         visit.page.emulate_media(reduced_motion=motion)
         hold(widget)
         running = "el.shadowRoot.getAnimations()"
         widget.evaluate(f"el => Promise.all({running}.map((one) => one.finished))")
-        visit.page.evaluate(WATCH_MOTION)
-        button(widget, "Reverse").click()
-        settled(widget)
-        assert sum("stands" in one for one in moved(visit.page)) == travelling
+        visit.page.evaluate(page.WATCH_MOTION)
+        page.button(widget, "Reverse").click()
+        page.settled(widget)
+        assert sum("stands" in one for one in page.moved(visit.page)) == travelling
         assert line_up(widget) == WORDS[::-1]
 
 
@@ -282,7 +269,7 @@ def test_lines_lead_from_where_a_word_stood_to_where_it_stands(widget: Locator) 
     hold(widget, place=[3, 0, 3, 0, 3, 0])
     assert line_up(widget) == ["journey", "with", "step", "Your", "starts", "one"]
     hold(widget, x=[[v / 2 for v in row] for row in X], place=[1, 0, 2, 3, 4, 5], kind=2)
-    change = received(widget)["change"]
+    change = page.received(widget)["change"]
     little = ((change >= 1e-6) & (change < 0.005)).tolist()
     assert little == [False, True, False, True, True, False]
     texts = widget.locator(".change").all_inner_texts()
@@ -294,6 +281,6 @@ def test_lines_lead_from_where_a_word_stood_to_where_it_stands(widget: Locator) 
         (i + 0.5, t + 0.5) for t, i in enumerate([1, 2, 0, 5, 4, 3])
     ]
     rows = widget.locator(".vectors").first.locator("tr")
-    box, first, last = map(box_of, (widget.locator(".ways"), rows.first, rows.last))
+    box, first, last = map(page.box_of, (widget.locator(".ways"), rows.first, rows.last))
     assert box["y"] == pytest.approx(first["y"], abs=2)
     assert box["y"] + box["height"] == pytest.approx(last["y"] + last["height"], abs=2)
