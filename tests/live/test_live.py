@@ -56,7 +56,7 @@ FAULTS: list[tuple[str, bytes | int | None, str]] = [
 ]
 
 
-def is_told(widget: Locator, why: str, faulty: list[str]) -> None:
+def cannot_compute(widget: Locator, why: str, faulty: list[str]) -> None:
     """That the page cannot compute, once it has asked for the file with the fault."""
     while not faulty:
         widget.page.wait_for_timeout(20)
@@ -91,11 +91,11 @@ def test_what_does_not_come_loses_nothing_and_can_be_fetched_again(
     before, numbers = inputs_of(widget), shown(widget, "weights")
     entry(widget, "x", "Your", 1).fill("2")
     word(widget, 6).fill("small step")
-    is_told(widget, first[2], faulty)
+    cannot_compute(widget, first[2], faulty)
     for file, body, why in others:
         set_fault(file, body)
         button(widget, "Try again").click()
-        is_told(widget, why, faulty)
+        cannot_compute(widget, why, faulty)
         assert where(widget) == "The results shown are older than what you typed."
         assert torch.equal(shown(widget, "weights"), numbers), "the stored results stay"
         assert widget.locator(".stale").count() == 1
