@@ -60,7 +60,15 @@ FLAGS = [
 ]
 PAGES = ["index.html", *(f"chapters/{p.name}" for p in sorted((BUILT / "chapters").glob("*.html")))]
 CHAPTER_PAGES = [p for p in PAGES if (ROOT / p).with_suffix(".ipynb").exists()]
-LIVE_PAGES = [p for p in PAGES if 'class="tl-live"' in (BUILT / p).read_text()]
+
+
+@functools.cache
+def text_of(path: str) -> str:
+    """The HTML of a page of the site."""
+    return (BUILT / path).read_text()
+
+
+LIVE_PAGES = [p for p in PAGES if 'class="tl-live"' in text_of(p)]
 PATIENCE = 180_000  # ms: tests wait for conditions, and a busy machine takes its time to meet them
 expect.set_options(timeout=PATIENCE)
 SCREEN: Any = {"width": 1280, "height": 900}
@@ -111,12 +119,15 @@ TEXT = "p, ul, ol, pre, figure, img, table, details, .math, .cell_input, div.tl-
 def with_only(page: Path, stem: str) -> bytes:
     """The page with its headings and the widgets of ``stem``, or all, and nothing else in it.
 
+    ``STEM-2`` stands for the second of them, which has then no other before it.
+
     A browser has to read thousands of elements of text and keep them laid out at each step. The
     tests of the site look at the pages as they are.
     """
     html = BeautifulSoup(page.read_text(), "html.parser")
-    widget = re.compile(rf"{re.escape(stem)}(-\d+)?" if stem else ".*")
-    kept = [one for one in html.select("div.tl-live") if widget.fullmatch(str(one["data-widget"]))]
+    name, _, number = stem.partition("-")
+    kept = [one for one in html.select("div.tl-live") if name in ("", one["data-widget"])]
+    kept = [kept[int(number) - 1]] if number else kept
     assert kept, f"{page.name} has no widget {stem}"
     needed = {id(tag) for one in kept for tag in (one, *one.parents, *one.descendants)}
     for part in html.select("article")[0].select(TEXT):
@@ -238,12 +249,15 @@ class Pages:
     def open(self, path: str, width: int = SCREEN["width"]) -> Visit:
         """``path`` may end in a fragment, as a link does."""
         path, mark, fragment = path.partition("#")
-        if path not in self.visits:
+        loaded = path in self.visits
+        if not loaded:
             page = path if self.only is None else page_with_only(self.only, path)
             self.visits[path] = Visit(self.context, self.site, page)
         visit = self.visits[path]
         visit.page.set_viewport_size(SCREEN | {"width": width})
-        visit.renew(mark + fragment)
+        if loaded or mark or width != SCREEN["width"]:
+            visit.renew(mark + fragment)
+        visit.widgets()
         return visit
 
     def put_back(self) -> list[str]:
@@ -271,9 +285,18 @@ def inputs_of(widget: Locator) -> dict:
     return json.loads(widget.evaluate("el => JSON.stringify(el.model.get('inputs'))"))
 
 
+# In one call, where Playwright's own waiting takes several: nothing is waited for as often.
+SETTLED = """async (el, patience) => {
+    for (const end = Date.now() + patience; !el.model.settled; ) {
+        if (Date.now() > end) throw new Error('the last edit is not answered');
+        await new Promise((turn) => requestAnimationFrame(turn));
+    }
+}"""
+
+
 def settled(widget: Locator) -> None:
     """Wait until the page has answered the last edit."""
-    widget.page.wait_for_function("el => el.model.settled", arg=widget.element_handle())
+    widget.evaluate(SETTLED, PATIENCE)
 
 
 def shown(widget: Locator, caption: str) -> torch.Tensor:
@@ -326,7 +349,11 @@ SHOWN = """(el, selectors) => {
     }
     const received = Object.entries(el.model.get('outputs')).map(([name, { shape, data }]) =>
         [name, { shape, data: bytes(data) }]);
+    const text = (e) => e.checkVisibility() ? e.innerText : '';
     return JSON.stringify({
+        problem: all('.problem:not(.failure)').map(text).join(''),
+        where: all('.where').map(text).join(''),
+        inputs: el.model.get('inputs'),
         drawn,
         shown: Object.fromEntries(Object.entries(shown).map(([name, own]) => [name, packed(own)])),
         received: Object.fromEntries(received),
@@ -349,29 +376,30 @@ def drawn(widget: Locator, selector: str) -> torch.Tensor:
     return floats(shown_by(widget, selector)["drawn"][0], np.float64)
 
 
-def drawn_and_received(
-    widget: Locator,
-) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
-    """The numbers of each output that elements of the page show, and all outputs of the page."""
-    state = shown_by(widget)
-    received = {
+def outputs_in(state: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """Of what SHOWN says, all outputs that the page holds."""
+    return {
         name: floats(output["data"], np.float32).view(output["shape"])
         for name, output in state["received"].items()
     }
-    return {name: floats(text, np.float64) for name, text in state["shown"].items()}, received
 
 
 def received(widget: Locator) -> dict[str, torch.Tensor]:
     """All outputs that the page holds."""
-    return drawn_and_received(widget)[1]
+    return outputs_in(shown_by(widget))
+
+
+@functools.cache
+def found_on(stem: str) -> str:
+    """The page on which the widget stands, or nothing if no chapter has it."""
+    return next((path for path in LIVE_PAGES if f'data-widget="{stem}"' in text_of(path)), "")
 
 
 def page_of(stem: str) -> str:
-    """The page on which the widget stands."""
-    for path in LIVE_PAGES:
-        if f'data-widget="{stem}"' in (BUILT / path).read_text():
-            return path
-    pytest.skip(f"{stem} is in no chapter that _toc.yml lists")  # test_site.py holds this to be so
+    """The page on which the widget stands. A test of one that no page has is left out."""
+    if not found_on(stem):  # test_site.py holds this to be so
+        pytest.skip(f"{stem} is in no chapter that _toc.yml lists")
+    return found_on(stem)
 
 
 def page_with_only(stem: str, path: str = "") -> str:
@@ -454,6 +482,8 @@ def nudge(widget: Locator, control: Locator) -> None:
 # elements of its own, and again wherever the page writes. The text itself is left as it is, so that
 # tests can read it.
 TRANSLATE = """() => {
+    if (window.translates) return;
+    window.translates = true;
     const seen = new WeakSet();
     const above = (node) => node.parentElement ?? node.getRootNode().host;
     const spared = (node) => {
@@ -593,11 +623,14 @@ def outside_rounding(
 
 def assert_torch(widget: Locator, stem: str) -> None:
     """The numbers in the page are torch's for the inputs that the page holds."""
-    settled(widget)
-    assert problem(widget) == ""
     here = re.compile("^(Computed|Trained) in this page")
-    widget.locator(".where").filter(has_text=here).wait_for()
-    given = json.dumps(inputs_of(widget))
+    settled(widget)
+    state = shown_by(widget)
+    if not here.match(state["where"]):
+        widget.locator(".where").filter(has_text=here).wait_for()
+        state = shown_by(widget)
+    assert state["problem"] == ""
+    given = json.dumps(state["inputs"])
 
     def same(name: str, numbers: torch.Tensor) -> None:
         """To float32's error: a page's numbers are the same on every machine, and float64's, too.
@@ -616,8 +649,9 @@ def assert_torch(widget: Locator, stem: str) -> None:
         wanted = torch.where((page - own).abs() < (page - right).abs(), own, right)
         torch.testing.assert_close(page, wanted, rtol=0, atol=atol)
 
-    drawn, outputs = drawn_and_received(widget)
-    for name, seen in drawn.items():
+    outputs = outputs_in(state)
+    for name, numbers_of in state["shown"].items():
+        seen = floats(numbers_of, np.float64)
         entries = outputs[name].numel()
         assert seen.numel() % max(1, entries) == 0, f"{name}: {seen.numel()} instead of {entries}"
         for numbers in seen.split(max(1, entries)):
@@ -694,7 +728,7 @@ def on_a_phone(browser: Browser, site: str, stem: str) -> Iterator[Visit]:
     """The widget's page on a touch screen."""
     screen: Any = {"width": 375, "height": 900}
     with browser.new_context(viewport=screen, has_touch=True, is_mobile=True) as context:
-        yield Visit(context, site, page_of(stem))
+        yield Visit(context, site, page_with_only(stem))
 
 
 def box_of(place: Locator) -> FloatRect:

@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Generator, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -12,7 +14,7 @@ import pytest
 from amounts import THOROUGH, many
 from chromium import find_chromium
 from node import Engine
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Playwright, sync_playwright
 
 pytest_plugins = ["unchanged"]  # the option --run of `make test`
 
@@ -30,6 +32,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("course")
 
+SHARE_BROWSERS = pytest.StashKey[set[Path]]()
+"""The files with tests that use the fixture ``browser``."""
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(
@@ -42,9 +47,13 @@ def pytest_collection_modifyitems(
     them into the names of the tests: with a pytest that it does not fit, it silently would not, and
     every cell would run in a kernel of its own.
     """
+    config.stash[SHARE_BROWSERS] = set()
     for item in items:
-        if not isinstance(item, pytest.Function) or "chromium_path" in item.fixturenames:
+        fixtures = getattr(item, "fixturenames", ())
+        if not isinstance(item, pytest.Function) or "chromium_path" in fixtures:
             item.add_marker(pytest.mark.xdist_group(group_of(item)))
+        if "browser" in fixtures:
+            config.stash[SHARE_BROWSERS].add(item.path)
     yield
     grouped = (item for item in items if item.get_closest_marker("xdist_group"))
     if getattr(config.option, "loadgroup", False) and not all("@" in i.nodeid for i in grouped):
@@ -109,19 +118,62 @@ def site() -> Iterator[str]:
         yield address
 
 
+STARTED = ExitStack()
+"""Playwright and its browsers, which the browser tests of one file after the other use."""
+
+
+@cache
+def started_playwright() -> Playwright:
+    return STARTED.enter_context(sync_playwright())
+
+
+@cache
+def started_browser(chromium_path: str, optimised: bool) -> Browser:
+    from browsing import launch
+
+    browser = launch(started_playwright(), chromium_path, optimised)
+    STARTED.callback(browser.close)
+    return browser
+
+
+def stop_browsers() -> None:
+    for started in (started_playwright, started_browser):
+        started.cache_clear()
+    STARTED.close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Stop the browsers before the tests of a file that does without them.
+
+    Playwright keeps an event loop running in this thread, in which nothing else can run one: not
+    the kernel of a chapter, for example, nor another Playwright.
+    """
+    if item.path not in item.config.stash[SHARE_BROWSERS]:
+        stop_browsers()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def browsers_end_with_the_tests() -> Iterator[None]:
+    yield
+    stop_browsers()
+
+
 @pytest.fixture(scope="module")
 def browser(chromium_path: str, request: pytest.FixtureRequest) -> "Iterator[Browser]":
     """One that optimises the runtime if the test's file is so long at work that it says OPTIMISED.
 
-    Its pages then take some seconds longer to start, and a training step half of the time.
+    Its pages then take some seconds longer to start, and a training step half of the time. To start
+    Playwright and a browser takes 1.5 seconds of the processor's time, so a file leaves them to the
+    next one, without its pages.
     """
-    from browsing import launch
-
-    with sync_playwright() as playwright:
-        optimised = THOROUGH or getattr(request.module, "OPTIMISED", False)
-        browser = launch(playwright, chromium_path, optimised)
-        yield browser
-        browser.close()
+    optimised = THOROUGH or getattr(request.module, "OPTIMISED", False)
+    if not started_browser(chromium_path, optimised).is_connected():
+        stop_browsers()
+    browser = started_browser(chromium_path, optimised)
+    yield browser
+    for context in browser.contexts:
+        context.close()
 
 
 @pytest.fixture

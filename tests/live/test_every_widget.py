@@ -8,73 +8,42 @@ a widget is tested in ``test_widget_<stem>.py``.
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+import browsing
 import pytest
 import torch
 from amounts import THOROUGH, third_of_this_commit
-from browsing import (
-    BUILT,
-    PATIENCE,
-    TRANSLATE,
-    WIDGETS,
-    Pages,
-    Visit,
-    assert_torch,
-    box_of,
-    busy,
-    hold,
-    inputs_of,
-    let_go,
-    missed_by_tab,
-    new_context,
-    nudge,
-    on_screen,
-    page_of,
-    problem,
-    received,
-    settled,
-    shades,
-    where,
-    word,
-)
-from playwright.sync_api import Browser, BrowserContext, Locator, Route
+from browsing import WIDGETS, Opener, Pages, Visit, assert_torch, inputs_of, nudge, problem, settled
+from playwright.sync_api import Browser, Locator, Route
 
 from tinylib.live import schema
 from tinylib.live.trainer import Trainer
 
-each_widget = pytest.mark.parametrize("stem", sorted(WIDGETS))
-a_third_of_them = pytest.mark.parametrize("stem", third_of_this_commit(WIDGETS))  # it takes long
-GROUPED_BY = "stem"  # for conftest: the tests of one widget share its page
 
-Chapters = dict[str, Pages]
+def in_their_pages(stems: list[str]) -> pytest.MarkDecorator:
+    """For a test of each of these widgets, of which those in one page come one after the other."""
+    pages = sorted((browsing.found_on(stem), stem) for stem in stems)
+    return pytest.mark.parametrize(
+        ("path", "stem"), [pytest.param(path, stem, id=stem) for path, stem in pages]
+    )
 
 
-@pytest.fixture(scope="module")
-def chapters(browser: Browser, site: str) -> Iterator[tuple[BrowserContext, str, Chapters]]:
-    with new_context(browser) as context:
-        yield context, site, {}
+a_third_of_them = in_their_pages(third_of_this_commit(WIDGETS))  # for what takes long
+GROUPED_BY = "path"  # for conftest: the tests of the widgets in one page share it
+ONLY = ""  # for conftest: the pages with all their widgets, and without their text
 
 
 @pytest.fixture
-def visit(
-    stem: str, chapters: tuple[BrowserContext, str, Chapters], request: pytest.FixtureRequest
-) -> Iterator[Visit]:
-    """The widget's page with nothing else in it. Its console stays quiet, and it asks nobody."""
-    context, site, pages = chapters
-    if stem not in pages:
-        for others in pages.values():
-            others.close()
-        pages.clear()
-        pages[stem] = Pages(context, site, only=stem)
-    failed = request.session.testsfailed
-    yield pages[stem].open(page_of(stem))
-    if request.session.testsfailed > failed:
-        pages[stem].close()
-    else:
-        assert pages[stem].put_back() == []
+def visit(path: str, stem: str, pages: Pages, opened: Opener) -> Visit:
+    """The page with the widget, as the tests before it have left it."""
+    page = path or browsing.page_of(stem)  # which leaves out what is in no chapter
+    if page not in pages.visits:
+        pages.close()  # one at a time: together they would take much memory
+        opened(page)
+    return pages.visits[page]
 
 
 @pytest.fixture
@@ -107,57 +76,27 @@ SHORT: dict[str, dict[str, Any]] = {
 def shorten(widget: Locator, stem: str) -> None:
     """What a widget writes that writes much."""
     if stem in SHORT and not THOROUGH:
-        hold(widget, inputs_of(widget) | SHORT[stem])
+        browsing.hold(widget, inputs_of(widget) | SHORT[stem])
 
 
 TRAINERS = {stem for stem, widget in WIDGETS.items() if issubclass(widget, Trainer)}
 """What starts and steps a training, test_training_steps.py tests."""
 
 
-def open_words(widget: Locator) -> None:
-    """Of words that can be renamed, the first one's box stands open."""
-    if widget.locator(".rename:visible").count():
-        word(widget, 1)
+SCREENFUL = 800  # pixels: what a window of 1280 × 800 shows
 
 
-@a_third_of_them
-def test_torch_follows_every_control(widget: Locator, stem: str) -> None:
-    """Each kind of control changes what it names; the page shows torch's answer; Undo undoes it.
-
-    Of equal controls, such as the boxes of a matrix, the first is tried, and once a week the last,
-    too. Radio buttons come last and are not undone, since they may bring up controls of their own.
-    All the while the browser translates the page.
-    """
-    widget.page.evaluate(TRANSLATE)
-    first = inputs_of(widget)
-    shorten(widget, stem)
-    tried = set[tuple[str, str]]()
-    open_words(widget)
-    steps = {"steps"} if stem in TRAINERS else set[str]()
-    while left := [c for c in controls(widget) if c[:2] not in tried and c[0] not in steps]:
-        names, kind, _ = min(left, key=lambda one: "radio" in one[1])
-        tried.add((names, kind))
-        places = [place for *same, place in left if same == [names, kind]]
-        for place in sorted({places[0], places[-1]} if THOROUGH else {places[0]}):
-            before, control = inputs_of(widget), widget.locator("[data-input]").nth(place)
-            nudge(widget, control)
-            now = inputs_of(widget)
-            changed = {name for name in now if now[name] != before.get(name)}
-            assert changed & set(names.split()), f"{kind} of {names} changes {changed}"
-            assert_torch(widget, stem)
-            if "radio" not in kind:
-                widget.get_by_role("button", name="Undo", exact=True).click()
-                assert inputs_of(widget) == before, f"Undo, after {kind} of {names}"
-    assert tried
-    widget.get_by_role("button", name="Reset", exact=True).click()
-    assert inputs_of(widget) == first
-
-
-@each_widget
-def test_the_keyboard_reaches_all_of_it(widget: Locator, stem: str) -> None:
+@in_their_pages(sorted(WIDGETS))
+def test_it_can_be_seen_reached_edited_and_asked(visit: Visit, widget: Locator, stem: str) -> None:
+    """The whole widget on a laptop, in each state in which the page shows it first; and by Tab."""
+    names = [name for name in visit.widgets() if re.fullmatch(rf"{stem}(-\d+)?", name)]
+    frames = [visit.widget(name).locator(".frame") for name in names]
+    assert frames and max(browsing.box_of(frame)["height"] for frame in frames) <= SCREENFUL
     controls_in = "button, input, select, textarea, summary, [tabindex='0']"
     widget.locator(controls_in).locator("visible=true").first.focus()
-    assert missed_by_tab(widget) == []
+    assert browsing.missed_by_tab(widget) == []
+    what_cannot_be_used_is_refused_and_lost_only_by_reset(widget, stem)
+    a_number_that_can_be_asked_is_the_sum_that_is_written_out(widget, stem)
 
 
 ASK = """el => JSON.stringify([...el.shadowRoot.querySelectorAll('*')]
@@ -179,10 +118,7 @@ ASKABLE = """el => [...el.shadowRoot.querySelectorAll('*')]
     .filter((cell) => cell.explain || cell.matches('.askable')).length"""
 
 
-@each_widget
-def test_a_number_that_can_be_asked_is_the_sum_that_is_written_out(
-    widget: Locator, stem: str
-) -> None:
+def a_number_that_can_be_asked_is_the_sum_that_is_written_out(widget: Locator, stem: str) -> None:
     """The terms are torch's own numbers, or the reader's, and they make torch's own result."""
     reason = getattr(WIDGETS[stem], "unasked", "")
     if not widget.locator(".explained").count():
@@ -265,25 +201,21 @@ def short(number: float) -> str:
     return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
 
 
-SCREENFUL = 800  # pixels: what a window of 1280 × 800 shows
-
-
-@each_widget
-def test_a_control_and_what_it_changes_are_on_one_screen(visit: Visit, stem: str) -> None:
-    """The whole widget on a laptop, in each state in which the page shows it first."""
-    names = [name for name in visit.widgets() if re.fullmatch(rf"{stem}(-\d+)?", name)]
-    frames = [visit.widget(name).locator(".frame") for name in names]
-    assert frames and max(box_of(frame)["height"] for frame in frames) <= SCREENFUL
-
-
 HOSTILE = "<img src=x onerror=alert(1)> </script>" + "W" * 400
 
 
-@each_widget
-def test_what_cannot_be_used_is_refused_and_lost_only_by_reset(widget: Locator, stem: str) -> None:
-    """Of each input one box gets what no input can be. It is told, and nothing else changes."""
+OUTPUTS = """el => JSON.stringify(el.model.get('outputs'),
+    (name, value) => ArrayBuffer.isView(value) ? new Uint8Array(value.buffer).join() : value)"""
+TEXTS = "frame => [...frame.querySelectorAll('input, textarea')].map((e) => e.value).join(' ')"
+
+
+def what_cannot_be_used_is_refused_and_lost_only_by_reset(widget: Locator, stem: str) -> None:
+    """Of each input one box gets what no input can be. It is told, and nothing else changes.
+
+    Of two sentences of markup one can be used, and the other one is refused with a message.
+    """
     seen = set[str]()
-    before, shown = inputs_of(widget), outputs(widget)
+    before, outputs = inputs_of(widget), widget.evaluate(OUTPUTS)
     boxes = "[data-input]:is(textarea, input:not([type]), input[type=text], input[type=search])"
     others = widget.locator(boxes).locator("visible=true").all()
     open_words(widget)
@@ -296,7 +228,7 @@ def test_what_cannot_be_used_is_refused_and_lost_only_by_reset(widget: Locator, 
         box.fill(HOSTILE * 9 if name in WIDGETS[stem].texts else HOSTILE)
         assert problem(widget) != "", name
         assert widget.locator("img").count() == 0
-        assert inputs_of(widget) == before and outputs(widget) == shown
+        assert inputs_of(widget) == before and widget.evaluate(OUTPUTS) == outputs
         widget.get_by_role("button", name="Reset").press("Enter")
         assert problem(widget) in ("", "Reset: done. Undo brings your numbers back.")
         assert HOSTILE not in widget.locator(".frame").evaluate(TEXTS)
@@ -304,25 +236,54 @@ def test_what_cannot_be_used_is_refused_and_lost_only_by_reset(widget: Locator, 
     assert inputs_of(widget) == before
     sentences = WIDGETS[stem].sentences()
     # Texts of characters have tests of their own.
-    if sentences and not any(map(schema.of_characters, sentences.values())):
-        hostile_sentences_stay_text(widget, stem)
-
-
-def hostile_sentences_stay_text(widget: Locator, stem: str) -> None:
-    """One that can be used, and one that is refused with a message."""
+    if not sentences or any(map(schema.of_characters, sentences.values())):
+        return
     first_line = widget.locator(".line").first
-    first_line.fill("<img src=x onerror=alert(1)> </script>")
-    assert_torch(widget, stem)
     first_line.fill("<img/src=x/onerror=alert(2)> " + "<b>" * 40)
     assert problem(widget) != ""
+    first_line.fill("<img src=x onerror=alert(1)> </script>")
+    assert_torch(widget, stem)
     assert widget.locator("img, b b").count() == 0
 
 
-TEXTS = "frame => [...frame.querySelectorAll('input, textarea')].map((e) => e.value).join(' ')"
+def open_words(widget: Locator) -> None:
+    """Of words that can be renamed, the first one's box stands open."""
+    if widget.locator(".rename:visible").count():
+        browsing.word(widget, 1)
 
 
-def outputs(widget: Locator) -> dict[str, Any]:
-    return {name: numbers.tolist() for name, numbers in received(widget).items()}
+@a_third_of_them
+def test_torch_follows_every_control(widget: Locator, stem: str) -> None:
+    """Each kind of control changes what it names; the page shows torch's answer; Undo undoes it.
+
+    Of equal controls, such as the boxes of a matrix, the first is tried, and once a week the last,
+    too. Radio buttons come last and are not undone, since they may bring up controls of their own.
+    All the while the browser translates the page.
+    """
+    widget.page.evaluate(browsing.TRANSLATE)
+    widget.get_by_role("button", name="Reset", exact=True).press("Enter")
+    first = inputs_of(widget)
+    shorten(widget, stem)
+    tried = set[tuple[str, str]]()
+    open_words(widget)
+    steps = {"steps"} if stem in TRAINERS else set[str]()
+    while left := [c for c in controls(widget) if c[:2] not in tried and c[0] not in steps]:
+        names, kind, _ = min(left, key=lambda one: "radio" in one[1])
+        tried.add((names, kind))
+        places = [place for *same, place in left if same == [names, kind]]
+        for place in sorted({places[0], places[-1]} if THOROUGH else {places[0]}):
+            before, control = inputs_of(widget), widget.locator("[data-input]").nth(place)
+            nudge(widget, control)
+            now = inputs_of(widget)
+            changed = {name for name in now if now[name] != before.get(name)}
+            assert changed & set(names.split()), f"{kind} of {names} changes {changed}"
+            assert_torch(widget, stem)
+            if "radio" not in kind:
+                widget.get_by_role("button", name="Undo", exact=True).click()
+                assert inputs_of(widget) == before, f"Undo, after {kind} of {names}"
+    assert tried
+    widget.get_by_role("button", name="Reset", exact=True).click()
+    assert inputs_of(widget) == first
 
 
 # What a finger cannot hit, what stands beside the page without a box that scrolls, and numbers and
@@ -355,15 +316,16 @@ def test_a_link_brings_all_of_it_to_a_phone(
     nudge(widget, widget.locator("[data-input]").nth(edited[0]))
     settled(widget)
     widget.get_by_role("button", name="Copy link").click()
-    visit.page.wait_for_function("location.hash.length > 1")
+    visit.page.wait_for_function("name => location.hash.includes(`live-${name}=`)", arg=stem)
+    address = visit.page.url.removeprefix(f"{visit.site}/").replace("?only=", f"?only={stem}")
     with browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True) as context:
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(browsing.PATIENCE)
         held: list[Route] = []
         context.route("**/*.wasm", lambda route: held.append(route))
-        linked = Visit(context, visit.site, visit.page.url.removeprefix(f"{visit.site}/"))
+        linked = Visit(context, visit.site, address)
         restored = linked.widget(stem)
         if stem in TRAINERS:
-            let_go(linked.page, held)
+            browsing.let_go(linked.page, held)
             settled(restored)
         elif WIDGETS[stem].exported:
             is_grey_until_the_answer_is_there(restored, held)
@@ -378,19 +340,19 @@ def test_a_link_brings_all_of_it_to_a_phone(
 def is_grey_until_the_answer_is_there(widget: Locator, held: list[Route]) -> None:
     """And it does not say that it was computed here. The runtime comes when it is let go."""
     widget.locator(".stale").wait_for()
-    (shade,) = shades(widget)
+    (shade,) = browsing.shades(widget)
     assert 0.3 < shade < 0.5, "greyed, and only once"
-    assert busy(widget) == {"true"}
+    assert browsing.busy(widget) == {"true"}
     work = widget.locator(".busy > div")
     work.get_by_text("Loading the").wait_for()
-    assert where(widget).startswith("Loading the runtime")
+    assert browsing.where(widget).startswith("Loading the runtime")
     for place in ("start", "center", "end"):  # wherever in the frame the reader is
         widget.evaluate("(el, block) => el.scrollIntoView({ block })", place)
-        assert on_screen(work)
-    let_go(widget.page, held)
+        assert browsing.on_screen(work)
+    browsing.let_go(widget.page, held)
     widget.locator(".frame:not(.stale)").wait_for()
     settled(widget)
-    assert shades(widget) == {1.0} and "true" not in busy(widget)
+    assert browsing.shades(widget) == {1.0} and "true" not in browsing.busy(widget)
     assert widget.locator(".busy").is_hidden()
     assert len(held) == 1
 
@@ -402,7 +364,7 @@ def is_answered_without_a_runtime(widget: Locator, visit: Visit) -> None:
     visit.page.keyboard.press("Shift")
     widget.dispatch_event("pointerover")
     visit.page.wait_for_timeout(300)
-    assert shades(widget) == {1.0} and "true" not in busy(widget)
+    assert browsing.shades(widget) == {1.0} and "true" not in browsing.busy(widget)
     assert widget.locator(".busy").is_hidden()
     assert [url for url in visit.requests if "/ort/" in url or url.endswith(".onnx")] == []
 
@@ -431,7 +393,7 @@ def nothing_is_out_of_reach_or_cut_off(widget: Locator) -> None:
         fits("with a message")
         box.fill("incomprehensibilities of " + "pretty cats, " * 2)
     for number in range(widget.locator(".rename:visible").count()):
-        word(widget, number + 1).fill("incomprehensibilities")
+        browsing.word(widget, number + 1).fill("incomprehensibilities")
     for box in widget.locator(".matrix input:visible").all()[:6]:
         box.fill("-12.345")
     for button in widget.get_by_role("button", name=re.compile("^Add (a|word)")).all():
@@ -440,9 +402,9 @@ def nothing_is_out_of_reach_or_cut_off(widget: Locator) -> None:
     fits("with long words and numbers")
 
 
-@each_widget
-def test_a_page_without_javascript_has_a_table_of_it(stem: str) -> None:
-    html = (BUILT / page_of(stem)).read_text()
+@in_their_pages(sorted(WIDGETS))
+def test_a_page_without_javascript_has_a_table_of_it(path: str, stem: str) -> None:
+    html = browsing.text_of(path or browsing.page_of(stem))
     stored = html.split(f'data-widget="{stem}"')[1].split("</div>")[0]
     assert f'data-view="{WIDGETS[stem].view()}"' in html
     table = re.search(r"<table>.*?</table>", stored, flags=re.DOTALL)

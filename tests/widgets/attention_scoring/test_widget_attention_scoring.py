@@ -3,20 +3,9 @@
 from itertools import pairwise
 from typing import Any
 
+import browsing as page
 import pytest
 import torch
-from browsing import (
-    Visit,
-    assert_torch,
-    button,
-    cut_off,
-    inputs_of,
-    paste,
-    problem,
-    received,
-    settled,
-    until,
-)
 from playwright.sync_api import Locator
 
 from tinylib.attention_scoring import additive_score, dot_score, scaled_dot_score
@@ -69,7 +58,7 @@ def test_the_stored_table_shows_the_weights() -> None:
 
 
 @pytest.fixture
-def widget(visit: Visit) -> Locator:
+def widget(visit: page.Visit) -> Locator:
     return visit.widget(STEM)
 
 
@@ -87,16 +76,18 @@ def verdict(widget: Locator) -> str:
 
 def test_wide_dot_products_settle_on_one_key(widget: Locator) -> None:
     """What the reader is to find: the chapter's example, widened, and cured by a temperature."""
-    assert inputs_of(widget)["temperature"] == 1
-    assert (torch.tensor([inputs_of(widget)[name] for name in ("query", "w")]).abs() > 0.2).all()
-    path = [received(widget)["largest"][1]]
-    for k in range(len(inputs_of(widget)["query"]) + 1, WIDEST + 1):
+    assert page.inputs_of(widget)["temperature"] == 1
+    assert (
+        torch.tensor([page.inputs_of(widget)[name] for name in ("query", "w")]).abs() > 0.2
+    ).all()
+    path = [page.received(widget)["largest"][1]]
+    for k in range(len(page.inputs_of(widget)["query"]) + 1, WIDEST + 1):
         width(widget).fill(str(k))
-        assert_torch(widget, STEM)
-        path.append(received(widget)["largest"][1])
+        page.settled(widget)
+        path.append(page.received(widget)["largest"][1])
     assert path[0] < 0.5, "at first no key has most of the weight"
     assert all(after > before - 0.05 for before, after in pairwise(path))
-    wide = received(widget)
+    wide = page.received(widget)
     assert wide["largest"][1] > 0.95 and wide["slope"][1] < 0.05
     assert wide["largest"][2] < 0.7 and wide["slope"][2] > 0.2
     assert wide["largest"][0] < 0.7, "additive scores stay within the sum of |w|"
@@ -104,8 +95,8 @@ def test_wide_dot_products_settle_on_one_key(widget: Locator) -> None:
     assert verdict(widget).startswith(f"The dot product gives key {key} the weight 0.9")
     assert "divided by √16 = 4," in verdict(widget) and "At temperature" not in verdict(widget)
     widget.get_by_role("slider", name="temperature").fill("4")
-    assert_torch(widget, STEM)
-    cooled = received(widget)
+    page.assert_torch(widget, STEM)
+    cooled = page.received(widget)
     torch.testing.assert_close(cooled["weights"][1], wide["weights"][2])
     assert "At temperature 4.00, about √16, the dot product weighs as" in verdict(widget)
 
@@ -113,87 +104,77 @@ def test_wide_dot_products_settle_on_one_key(widget: Locator) -> None:
 FADES = "el => getComputedStyle(el).maskImage !== 'none'"
 
 
-@pytest.mark.parametrize("pixels", [700, 375])
-def test_columns_out_of_sight_are_hinted_at(visit: Visit, widget: Locator, pixels: int) -> None:
-    visit.page.set_viewport_size({"width": pixels, "height": 800})
+def test_columns_out_of_sight_are_hinted_at(visit: page.Visit, widget: Locator) -> None:
+    """And on a phone the cards stand side by side below the sliders."""
     stack = widget.locator(".stack")
-    width(widget).fill("2")
-    until(stack, f"el => !({FADES})(el)")
-    width(widget).fill("16")
-    until(stack, FADES)
-    stack.evaluate("el => { el.scrollLeft = el.scrollWidth; }")
-    until(stack, f"el => !({FADES})(el)")
-    last, head = entry(widget, "query 16"), stack.locator("th[scope=row]").first
-    right, left, around = (place.bounding_box() for place in (last, head, stack))
-    assert right and left and around
-    assert right["x"] + right["width"] <= around["x"] + around["width"] + 1
-    assert left["x"] == pytest.approx(around["x"], abs=1), "the rows keep their names"
-
-
-def test_on_a_phone_the_cards_stand_side_by_side_below_the_sliders(
-    visit: Visit, widget: Locator
-) -> None:
-    visit.page.set_viewport_size({"width": 375, "height": 700})
-    width(widget).fill("16")
-    settled(widget)
-    boxes = [card.bounding_box() for card in widget.locator(".scoring").all()]
-    slider, first = width(widget).bounding_box(), boxes[0]
-    assert slider and first and {box["y"] for box in boxes if box} == {first["y"]}
+    for pixels in (700, 375):
+        visit.page.set_viewport_size({"width": pixels, "height": 700})
+        width(widget).fill("2")
+        page.until(stack, f"el => !({FADES})(el)")
+        width(widget).fill("16")
+        page.until(stack, FADES)
+        stack.evaluate("el => { el.scrollLeft = el.scrollWidth; }")
+        page.until(stack, f"el => !({FADES})(el)")
+        last, head = entry(widget, "query 16"), stack.locator("th[scope=row]").first
+        right, left, around = map(page.box_of, (last, head, stack))
+        assert right["x"] + right["width"] <= around["x"] + around["width"] + 1
+        assert left["x"] == pytest.approx(around["x"], abs=1), "the rows keep their names"
+    page.settled(widget)
+    first, *others = map(page.box_of, widget.locator(".scoring").all())
+    assert {box["y"] for box in others} == {first["y"]}
+    slider = page.box_of(width(widget))
     assert first["y"] + first["height"] - slider["y"] < 500, "seen while the slider moves"
-    assert cut_off(widget.locator(".scoring, .scoring :is(td, th)")) == []
+    assert page.cut_off(widget.locator(".scoring, .scoring :is(td, th)")) == []
 
 
 def test_what_is_cut_off_comes_back(widget: Locator) -> None:
     entry(widget, "keys of 2, 4").fill("3.25")
     width(widget).fill("16")
-    assert_torch(widget, STEM)
-    wide = inputs_of(widget)
+    page.assert_torch(widget, STEM)
+    wide = page.inputs_of(widget)
     assert wide["keys"][1][3] == 3.25
     for name in ("query", "w"):
         assert len(set(wide[name][4:])) > 5, "made-up entries differ"
     assert len({tuple(row) for row in wide["keys"]}) == len(wide["keys"])
     width(widget).fill("1")
-    assert_torch(widget, STEM)
-    assert [len(inputs_of(widget)[name]) for name in ("query", "w")] == [1, 1]
+    page.assert_torch(widget, STEM)
+    assert [len(page.inputs_of(widget)[name]) for name in ("query", "w")] == [1, 1]
     width(widget).fill("16")
-    assert inputs_of(widget) == wide
-    button(widget, "Remove key 5").click()
-    button(widget, "Add a key").click()
-    assert inputs_of(widget) == wide
-    button(widget, "Reset").click()
-    settled(widget)
+    assert page.inputs_of(widget) == wide
+    page.button(widget, "Remove key 5").click()
+    page.button(widget, "Add a key").click()
+    assert page.inputs_of(widget) == wide
+    page.button(widget, "Reset").click()
+    page.settled(widget)
     width(widget).fill("16")
-    again = inputs_of(widget)
+    again = page.inputs_of(widget)
     assert again["keys"][1][3] != 3.25 and again["query"] == wide["query"]
 
 
-def test_made_up_entries_have_mean_0_and_variance_1(widget: Locator) -> None:
-    """Else the theorem that the reader is to meet would not hold for them."""
-    add = button(widget, "Add a key")
+def test_entries_are_slid_pasted_and_made_up(widget: Locator) -> None:
+    """With mean 0 and variance 1, else the theorem that the reader is to meet would not hold."""
+    entry(widget, "query 2").fill("0.5")
+    widget.get_by_role("slider", name="Query, entry 2:").press("ArrowRight")
+    assert page.inputs_of(widget)["query"][1] == 0.55
+    page.paste(entry(widget, "w 1"), "0.1 0.2 0.3 0.4")
+    page.assert_torch(widget, STEM)
+    assert page.inputs_of(widget)["w"] == [0.1, 0.2, 0.3, 0.4]
+    add = page.button(widget, "Add a key")
     for _ in range(3):
         add.click()
     width(widget).fill("16")
-    keys = torch.tensor(inputs_of(widget)["keys"])[:, 4:]
+    keys = torch.tensor(page.inputs_of(widget)["keys"])[:, 4:]
     assert abs(keys.mean()) < 0.25 and 0.75 < keys.std() < 1.25
     add.click()
-    assert problem(widget) == "There is room for 8 keys: remove one first."
-    assert len(inputs_of(widget)["keys"]) == 8
+    assert page.problem(widget) == "There is room for 8 keys: remove one first."
+    assert len(page.inputs_of(widget)["keys"]) == 8
 
 
 def test_keys_can_be_taken_away_but_for_one(widget: Locator) -> None:
     for number in (5, 4, 3, 2):
-        button(widget, f"Remove key {number}").press("Enter")
-        assert_torch(widget, STEM)
-    assert button(widget, "Remove key 1").is_disabled()
+        page.button(widget, f"Remove key {number}").press("Enter")
+    page.assert_torch(widget, STEM)
+    assert page.button(widget, "Remove key 1").is_disabled()
     assert widget.evaluate("el => el.shadowRoot.activeElement.textContent") == "Add a key"
     assert verdict(widget) == "One key alone has the weight 1, whatever its score."
-    assert received(widget)["slope"].tolist() == [0, 0, 0]
-
-
-def test_a_vector_is_slid_and_pasted(widget: Locator) -> None:
-    entry(widget, "query 2").fill("0.5")
-    widget.get_by_role("slider", name="Query, entry 2:").press("ArrowRight")
-    assert inputs_of(widget)["query"][1] == 0.55
-    paste(entry(widget, "w 1"), "0.1 0.2 0.3 0.4")
-    assert_torch(widget, STEM)
-    assert inputs_of(widget)["w"] == [0.1, 0.2, 0.3, 0.4]
+    assert page.received(widget)["slope"].tolist() == [0, 0, 0]

@@ -3,25 +3,9 @@
 import re
 from typing import Any
 
+import browsing as page
 import pytest
 import torch
-from browsing import (
-    Visit,
-    assert_refused,
-    assert_torch,
-    box_of,
-    drag,
-    expected,
-    held,
-    holding,
-    inputs_of,
-    middle,
-    on_a_phone,
-    problem,
-    received,
-    settled,
-    swipe,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, Locator
@@ -120,12 +104,12 @@ def test_out_of_reach_is_said_and_not_a_zero() -> None:
 
 # ------------------------------------------------------------------ in the page
 
-hold = holding(STEM, START)
-widget = held(STEM, START)
+hold = page.holding(STEM, START)
+widget = page.held(STEM, START)
 
 
 def point(widget: Locator, number: int) -> Locator:
-    return widget.get_by_role("slider", name=f"point {number}", exact=True)
+    return page.slider(widget, f"point {number}")
 
 
 def query(widget: Locator) -> Locator:
@@ -142,17 +126,17 @@ def summary(widget: Locator) -> str:
 
 def per_unit(widget: Locator) -> tuple[float, float]:
     """Pixels for 1 of x and of y; y points down."""
-    box = box_of(widget.locator(".plot svg"))
+    box = page.box_of(widget.locator(".plot svg"))
     return box["width"] / 5, -box["height"] / 8
 
 
 def where(widget: Locator, number: int) -> tuple[float, float]:
-    inputs = inputs_of(widget)
+    inputs = page.inputs_of(widget)
     return inputs["x"][number - 1], inputs["y"][number - 1]
 
 
-def test_a_point_is_dragged(widget: Locator, visit: Visit) -> None:
-    (left, top), (x, y) = middle(point(widget, 3)), per_unit(widget)
+def test_a_point_is_dragged(widget: Locator, visit: page.Visit) -> None:
+    (left, top), (x, y) = page.middle(point(widget, 3)), per_unit(widget)
     mouse = visit.page.mouse
     mouse.move(left + 3, top - 2)  # gripped beside its middle, it does not jump
     mouse.down()
@@ -161,67 +145,67 @@ def test_a_point_is_dragged(widget: Locator, visit: Visit) -> None:
     mouse.move(left + 9 * x, top + 9 * y, steps=3)  # past the edges
     mouse.up()
     mouse.move(left, top)
-    settled(widget)
+    page.settled(widget)
     assert where(widget, 3) == (5, 6), "let go"
-    assert middle(point(widget, 3)) == pytest.approx((left + 3 * x, top + 3 * y), abs=1.5)
+    assert page.middle(point(widget, 3)) == pytest.approx((left + 3 * x, top + 3 * y), abs=1.5)
     assert widget.get_by_role("button", name="Remove point 3").is_visible()
     widget.get_by_role("button", name="Undo").click()
-    assert inputs_of(widget)["x"] == X and inputs_of(widget)["y"] == Y, "one step"
+    assert page.inputs_of(widget)["x"] == X and page.inputs_of(widget)["y"] == Y, "one step"
 
 
 def test_a_point_and_the_query_are_dragged_by_touch(browser: Browser, site: str) -> None:
-    with on_a_phone(browser, site, STEM) as visit:
+    with page.on_a_phone(browser, site, STEM) as visit:
         widget = visit.widget(STEM)
         hold(widget)
         widget.locator(".plot").scroll_into_view_if_needed()
         scrolled = visit.page.evaluate("scrollY")
-        (x, y), (left, top) = per_unit(widget), middle(point(widget, 3))
-        swipe(visit.page, (left, top), (left + 0.5 * x, top - 1.5 * y))
-        settled(widget)
+        (x, y), (left, top) = per_unit(widget), page.middle(point(widget, 3))
+        page.swipe(visit.page, (left, top), (left + 0.5 * x, top - 1.5 * y))
+        page.settled(widget)
         assert where(widget, 3) == pytest.approx((2.5, 1.5), abs=0.04)
-        left, top = middle(query(widget).locator("span"))
-        swipe(visit.page, (left, top), (left + x, top + 30))
-        assert inputs_of(widget)["query"] == pytest.approx(2.5, abs=0.04)
+        left, top = page.middle(query(widget).locator("span"))
+        page.swipe(visit.page, (left, top), (left + x, top + 30))
+        assert page.inputs_of(widget)["query"] == pytest.approx(2.5, abs=0.04)
         assert visit.page.evaluate("scrollY") == scrolled, "the page did not scroll along"
         for place in [query(widget).locator("span"), *widget.locator(".point").all()]:
-            box = box_of(place)
+            box = page.box_of(place)
             assert box["width"] >= 24 and box["height"] >= 24, "a finger can hit it"
 
 
-def test_keys_move_a_point_and_remove_it(widget: Locator, visit: Visit) -> None:
+def test_keys_move_a_point_and_remove_it(widget: Locator, visit: page.Visit) -> None:
     press = visit.page.keyboard.press
     point(widget, 5).focus()
     for key in ("ArrowLeft", "ArrowUp", "ArrowUp", "Shift+ArrowRight", "Shift+ArrowDown"):
         press(key)
-    settled(widget)
+    page.settled(widget)
     assert where(widget, 5) == (4.95, -1.8)
     press("Shift+ArrowRight")
     press("Shift+ArrowDown")
     assert where(widget, 5) == (5, -2), "not beyond the plot"
     assert "x 5, y −2, weight 0" in (point(widget, 5).get_attribute("aria-valuetext") or "")
     press("Delete")
-    assert inputs_of(widget)["x"] == X[:4]
+    assert page.inputs_of(widget)["x"] == X[:4]
     press("ArrowLeft")  # the focus went on to a neighbour
-    assert inputs_of(widget)["x"] == [*X[:3], 3.95]
+    assert page.inputs_of(widget)["x"] == [*X[:3], 3.95]
     for _ in range(6):
         press("Backspace")
-    assert len(inputs_of(widget)["x"]) == 1, "the last one stays"
+    assert len(page.inputs_of(widget)["x"]) == 1, "the last one stays"
 
 
-def test_the_query_is_moved_by_mouse_keys_and_typing(widget: Locator, visit: Visit) -> None:
-    (left, top), (x, _) = middle(query(widget).locator("span")), per_unit(widget)
+def test_the_query_is_moved_by_mouse_keys_and_typing(widget: Locator, visit: page.Visit) -> None:
+    (left, top), (x, _) = page.middle(query(widget).locator("span")), per_unit(widget)
     press = visit.page.keyboard.press
-    drag(visit.page, (left, top), (left + x, top + 40))
-    assert inputs_of(widget)["query"] == pytest.approx(2.5, abs=0.02)
+    page.drag(visit.page, (left, top), (left + x, top + 40))
+    assert page.inputs_of(widget)["query"] == pytest.approx(2.5, abs=0.02)
     for key, wanted in (("Home", 0), ("ArrowLeft", 0), ("Shift+ArrowRight", 0.5), ("End", 5)):
         press(key)
-        assert inputs_of(widget)["query"] == wanted
+        assert page.inputs_of(widget)["query"] == wanted
     press("ArrowDown")
-    assert inputs_of(widget)["query"] == 4.95
+    assert page.inputs_of(widget)["query"] == 4.95
     visit.page.mouse.click(left - 0.5 * x, top + 220)  # the ground
-    assert inputs_of(widget)["query"] == pytest.approx(1, abs=0.02)
+    assert page.inputs_of(widget)["query"] == pytest.approx(1, abs=0.02)
     typed(widget, "query x, typed").fill("4.2")
-    settled(widget)
+    page.settled(widget)
     assert summary(widget) == "At x = 4.2 the answer is 2.00, the mean of points 4 and 5."
 
 
@@ -233,10 +217,7 @@ def test_what_is_said(widget: Locator) -> None:
     assert summary(widget) == "At x = 1.5 the answer is 1.60, the mean of all 5 points."
     hold(widget, kernel=0, query=1.6)
     assert summary(widget) == "At x = 1.6 the answer is 2.05, mostly from point 3 (0.56)."
-
-
-def test_points_are_named_only_if_they_count_more_than_others(widget: Locator) -> None:
-    """A wide kernel hardly tells them apart."""
+    # points are named only if they count more than others, which a wide kernel hardly tells apart
     x = [0.1, 0.7, 1.0, 1.6, 2.0, 2.6, 2.9, 3.5, 3.8, 4.2, 4.8]
     points = dict(x=x, y=[1 + place for place in x], kernel=0, query=2.1)
     hold(widget, **points, bandwidth=100)
@@ -244,12 +225,12 @@ def test_points_are_named_only_if_they_count_more_than_others(widget: Locator) -
         "At x = 2.1 the answer is 3.47, nearly the mean of all 11 points: each weighs about 0.09."
     )
     hold(widget, **points, bandwidth=2)
-    alpha = expected(STEM, inputs_of(widget))["alpha"]
+    alpha = page.expected(STEM, page.inputs_of(widget))["alpha"]
     assert alpha.topk(4).values.sum() < 0.5
     none = f", from all 11 points, none of which weighs more than {alpha.max():.2f}."
     assert summary(widget).endswith(none)
     hold(widget, **points, bandwidth=0.5)
-    alpha = expected(STEM, inputs_of(widget))["alpha"]
+    alpha = page.expected(STEM, page.inputs_of(widget))["alpha"]
     first, second = alpha.topk(2).indices.tolist()
     assert alpha[first] < 0.5 < alpha[first] + alpha[second]
     named = [f"{i + 1} ({alpha[i]:.2f})" for i in (first, second)]
@@ -261,22 +242,45 @@ def test_out_of_reach_is_a_gap(widget: Locator) -> None:
     assert summary(widget).startswith("At x = 3 no point is in reach. All weights are 0, so there")
     assert not widget.locator(".answer").is_visible()
     assert widget.locator(".point.away").count() == 5
+    assert widget.locator(".points li .share").all_inner_texts() == ["0"] * 5
     curve = widget.locator("path.curve").get_attribute("d") or ""
     parts = [part for part in curve.split("M") if part]
     assert len(parts) == 2 and "NaN" not in curve
     ends = [[float(n) for n in re.findall(r"-?\d+\.\d+", part)][::2] for part in parts]
     assert [(e[0], e[-1]) for e in ends] == [(0, 2.5), (3.5, 5)]
+    for name in ("kernel", "curve"):
+        the_sides_are_upright(widget, name)
     hold(widget, query=3, kernel=2)
     assert summary(widget).startswith("At x = 3 no point is in reach.")
     hold(widget, query=3, kernel=0, bandwidth=0.05)
     assert widget.locator(".point.away").count() < 5, "a Gaussian reaches everywhere"
     assert widget.locator(".answer").is_visible()
+    hold(widget, kernel=0, bandwidth=0.4, query=0.5)
+    weights = page.received(widget)["alpha"].tolist()
+    assert 0 < weights[3] < 1e-9
+    shares = widget.locator(".points li .share").all_inner_texts()
+    assert shares[2:] == ["<0.01", "<0.01", "<0.01"], "a little weight is not none"
+    assert "weight <0.01" in (point(widget, 4).get_attribute("aria-valuetext") or "")
+
+
+def the_sides_are_upright(widget: Locator, name: str) -> None:
+    """Of the boxcar's shape, and the steps of its curve: no line between two heights leans."""
+    path = widget.locator(f"path.{name}").get_attribute("d") or ""
+    at, jumps = (0.0, 0.0), 0
+    for command, numbers in re.findall(r"([MLHVh])([-\d. ]+)", path):
+        n = [float(number) for number in numbers.split()]
+        to = {"H": (n[0], at[1]), "V": (at[0], n[0]), "h": at}.get(command) or (n[0], n[-1])
+        if command != "M":
+            assert to[0] == at[0] or to[1] == at[1], (name, at, to)
+            jumps += to[1] != at[1]
+        at = to
+    assert jumps >= 2
 
 
 def test_points_are_typed_added_and_removed(widget: Locator) -> None:
     typed(widget, "x of point 2").fill("1.2")
     typed(widget, "y of point 2").fill("-0.5")
-    settled(widget)
+    page.settled(widget)
     assert where(widget, 2) == (1.2, -0.5)
     weights = widget.locator(".points li .share").all_inner_texts()
     assert weights == ["0", "0.50", "0.50", "0", "0"]
@@ -286,16 +290,16 @@ def test_points_are_typed_added_and_removed(widget: Locator) -> None:
     widget.get_by_role("button", name="Remove point 6").click()
     typed(widget, "y of point 1").focus()
     widget.get_by_role("button", name="Remove point 1").click()
-    assert inputs_of(widget)["x"] == [1.2, 2, 4, 4.5]
+    assert page.inputs_of(widget)["x"] == [1.2, 2, 4, 4.5]
     for _ in range(MOST_POINTS - 4):
         add.click()
-    assert problem(widget) == ""
+    assert page.problem(widget) == ""
     add.click()
-    assert problem(widget) == "There is room for 30 points: remove one first."
+    assert page.problem(widget) == "There is room for 30 points: remove one first."
     widget.get_by_role("button", name="Remove point").click()
     hold(widget, x=[1, 2], y=[1, 2])
     widget.get_by_role("button", name="Remove point").press("Enter")
-    settled(widget)
+    page.settled(widget)
     assert widget.get_by_role("button", name="Remove point 1").is_disabled()
     assert add.evaluate("el => el === el.getRootNode().activeElement")
 
@@ -306,66 +310,41 @@ def test_added_points_lie_side_by_side(widget: Locator) -> None:
     hold(widget, query=2)
     for _ in range(6):
         add.click()
-        assert_torch(widget, STEM)
-    assert sorted(inputs_of(widget)["x"][5:]) == [1.55, 1.7, 1.85, 2.15, 2.3, 2.45]
-    curve, places = (received(widget)[name] for name in ("curve", "places"))
+    page.assert_torch(widget, STEM)
+    assert sorted(page.inputs_of(widget)["x"][5:]) == [1.55, 1.7, 1.85, 2.15, 2.3, 2.45]
+    curve, places = (page.received(widget)[name] for name in ("curve", "places"))
     for x, y in [where(widget, number) for number in range(6, 12)]:
         at = int((places - x).abs().argmin())
         assert curve[at - 1 : at + 2].min() - 1 < y < curve[at - 1 : at + 2].max() + 1
     hold(widget, x=[0.0], y=[3.0], query=0)
     for _ in range(MOST_POINTS - 1):
         add.click()
-    settled(widget)
-    taken = torch.tensor(inputs_of(widget)["x"]).sort().values
+    page.settled(widget)
+    taken = torch.tensor(page.inputs_of(widget)["x"]).sort().values
     assert taken.diff().min().item() == pytest.approx(0.15, abs=1e-4) and taken[-1] <= 5
 
 
-def test_the_bandwidth_is_slid_by_its_logarithm_and_typed(widget: Locator, visit: Visit) -> None:
-    slider = widget.get_by_role("slider", name="bandwidth", exact=True)
-    box = typed(widget, "bandwidth, typed")
+def test_the_bandwidth_is_slid_by_its_logarithm_and_typed(
+    widget: Locator, visit: page.Visit
+) -> None:
+    knob, box = page.slider(widget, "bandwidth"), typed(widget, "bandwidth, typed")
     press = visit.page.keyboard.press
-    slider.focus()
+    knob.focus()
     keys = "ArrowRight", "PageUp", "End", "ArrowUp", "ArrowLeft", "Home", "ArrowDown", "ArrowUp"
     for key, wanted in zip(keys, (0.51, 0.61, 100, 100, 99, 0.05, 0.05, 0.051), strict=True):
         press(key)
-        assert inputs_of(widget)["bandwidth"] == wanted
-        assert slider.get_attribute("aria-valuetext") == box.input_value() == f"{wanted:g}"
-    slider.fill("0")
-    assert inputs_of(widget)["bandwidth"] == 1
+        assert page.inputs_of(widget)["bandwidth"] == wanted
+        assert knob.get_attribute("aria-valuetext") == box.input_value() == f"{wanted:g}"
+    knob.fill("0")
+    assert page.inputs_of(widget)["bandwidth"] == 1
     press("ArrowLeft")
-    assert inputs_of(widget)["bandwidth"] == 0.99
+    assert page.inputs_of(widget)["bandwidth"] == 0.99
     widget.get_by_role("button", name="Undo").click()
-    assert inputs_of(widget)["bandwidth"] == 0.5
+    assert page.inputs_of(widget)["bandwidth"] == 0.5
     box.fill("0")
-    assert problem(widget) == "", "0.3 is begun"
+    assert page.problem(widget) == "", "0.3 is begun"
     box.fill("80")
-    assert inputs_of(widget)["bandwidth"] == 80
-
-
-def test_a_little_weight_is_not_none(widget: Locator) -> None:
-    hold(widget, kernel=0, bandwidth=0.4, query=0.5)
-    weights = received(widget)["alpha"].tolist()
-    assert 0 < weights[3] < 1e-9
-    shares = widget.locator(".points li .share").all_inner_texts()
-    assert shares[2:] == ["<0.01", "<0.01", "<0.01"]
-    assert "weight <0.01" in (point(widget, 4).get_attribute("aria-valuetext") or "")
-    hold(widget, kernel=1, query=0.5)
-    assert widget.locator(".points li .share").all_inner_texts()[2:] == ["0", "0", "0"]
-
-
-def test_the_boxcars_sides_are_upright(widget: Locator) -> None:
-    """The shaded shape, and the steps of the curve: no line between two heights leans."""
-    for name in ("kernel", "curve"):
-        path = widget.locator(f"path.{name}").get_attribute("d") or ""
-        at, jumps = (0.0, 0.0), 0
-        for command, numbers in re.findall(r"([MLHVh])([-\d. ]+)", path):
-            n = [float(number) for number in numbers.split()]
-            to = {"H": (n[0], at[1]), "V": (at[0], n[0]), "h": at}.get(command) or (n[0], n[-1])
-            if command != "M":
-                assert to[0] == at[0] or to[1] == at[1], (name, at, to)
-                jumps += to[1] != at[1]
-            at = to
-        assert jumps >= 2
+    assert page.inputs_of(widget)["bandwidth"] == 80
 
 
 def test_what_cannot_be_used_is_refused(widget: Locator) -> None:
@@ -376,6 +355,6 @@ def test_what_cannot_be_used_is_refused(widget: Locator) -> None:
         ("query x, typed", "1e9", "x must lie between 0 and 5."),
         ("bandwidth, typed", "0.01", "bandwidth must lie between 0.05 and 100."),
     ):
-        assert_refused(widget, typed(widget, box), text, message)
+        page.assert_refused(widget, typed(widget, box), text, message)
         typed(widget, box).press("ArrowUp")
-        assert_torch(widget, STEM)
+        page.assert_torch(widget, STEM)

@@ -3,21 +3,9 @@
 import re
 from typing import Any
 
+import browsing as page
 import pytest
 import torch
-from browsing import (
-    Visit,
-    assert_refused,
-    assert_torch,
-    box_of,
-    held,
-    holding,
-    inputs_of,
-    problem,
-    received,
-    settled,
-    typed,
-)
 from hypothesis import example, given
 from hypothesis import strategies as st
 from playwright.sync_api import Locator
@@ -58,6 +46,8 @@ def test_the_chapters_numbers() -> None:
     assert seen.used.tolist() == [64, 64, 128] and seen.whole
     assert number(seen.table_bytes) == 8 * 128 * 128 * 4
     torch.testing.assert_close(seen.shares, torch.tensor([12, 1, 1, 4]) / 18)
+    found = digits(torch.tensor([0, 999, 1000, 20_000_003]))
+    assert found.tolist() == [[0] * 5, [0, 0, 0, 0, 999], [0, 0, 0, 1, 0], [0, 0, 20, 0, 3]]
 
 
 size = st.integers(1, 4096)
@@ -77,11 +67,6 @@ def test_every_count_is_exact(D: int, H: int, k: int, v: int, T: int, S: int, bi
     assert number(seen.table_bytes) == 4 * H * T * S
     for counts in (seen.parameters, seen.steps, seen.total, seen.table_bytes):
         assert ((counts >= 0) & (counts < 1000)).all()
-
-
-def test_digits_by_hand() -> None:
-    found = digits(torch.tensor([0, 999, 1000, 20_000_003]))
-    assert found.tolist() == [[0] * 5, [0, 0, 0, 0, 999], [0, 0, 0, 1, 0], [0, 0, 20, 0, 3]]
 
 
 @given(st.integers(1, 64), st.integers(1, 64), st.integers(1, 64), size)
@@ -104,21 +89,15 @@ def test_with_keys_held_half_and_half_may_never_come(D: int, S: int) -> None:
         assert pytest.approx(D * (T + S), rel=1e-5) == T * S
 
 
-@pytest.mark.parametrize("itself", [False, True])
-def test_the_curve_is_the_shares_at_other_lengths(itself: bool) -> None:
-    seen = cost(S=17, itself=itself)
-    torch.testing.assert_close(seen.curve.sum(0), torch.ones(57))
-    for i in (0, 11, 28, 56):
-        T = LENGTHS[i]
-        steps = torch.tensor(flops(T, T if itself else 17, 512, 8, 64, 64))
-        torch.testing.assert_close(seen.curve[:, i], steps / steps.sum())
+def test_the_curve_is_the_shares_at_other_lengths() -> None:
+    for itself in (False, True):
+        seen = cost(S=17, itself=itself)
+        torch.testing.assert_close(seen.curve.sum(0), torch.ones(57))
+        for i in (0, 11, 28, 56):
+            T = LENGTHS[i]
+            steps = torch.tensor(flops(T, T if itself else 17, 512, 8, 64, 64))
+            torch.testing.assert_close(seen.curve[:, i], steps / steps.sum())
     assert LENGTHS[0] == 1 and LENGTHS[-1] == 2**14
-
-
-def test_heads_that_do_not_divide_the_width_are_said() -> None:
-    assert not cost(D=512, H=12).whole
-    assert cost(D=512, H=12, divided=False).whole
-    assert "D = 512 cannot be cut into 12 heads" in HeadCostWidget(H=12)._html()
 
 
 def test_a_page_without_javascript_reads_a_table() -> None:
@@ -126,12 +105,14 @@ def test_a_page_without_javascript_reads_a_table() -> None:
     assert "D = 512, H = 8, k = 64, v = 64: 1,048,576 parameters" in html
     assert '<th scope="row">project</th><td>201,326,592</td><td>66.7%</td>' in html
     assert '<th scope="row">in all</th><td>301,989,888</td>' in html
+    assert not cost(D=512, H=12).whole and cost(D=512, H=12, divided=False).whole
+    assert "D = 512 cannot be cut into 12 heads" in HeadCostWidget(H=12)._html()
 
 
 # ------------------------------------------------------------------ in the page
 
-hold = holding(STEM, START)
-widget = held(STEM, START)
+hold = page.holding(STEM, START)
+widget = page.held(STEM, START)
 
 
 def slid(widget: Locator, name: str) -> Locator:
@@ -158,7 +139,7 @@ def test_the_formula_is_filled_in(widget: Locator) -> None:
     assert filled == "512 · 8 · (2 · 64 + 64) + 8 · 64 · 512 = 786,432 + 262,144"
     assert widget.locator(".sum").first.inner_text() == "1,048,576 parameters = 4D², whatever H is"
     switch(widget, "with biases").check()
-    settled(widget)
+    page.settled(widget)
     assert count(widget) == 1_050_624
     filled = widget.locator(".filled").inner_text()
     assert filled.endswith("+ 8 · (2 · 64 + 64) + 512 = 786,432 + 262,144 + 2,048")
@@ -166,84 +147,87 @@ def test_the_formula_is_filled_in(widget: Locator) -> None:
     assert eval(left) == eval(right) == 1_050_624
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_the_page_shows_exact_counts(widget: Locator) -> None:
+    """Beyond 2²⁴ too, where fp32 has no place for every whole number."""
+    for changes in (
         dict(D=4096, H=64, T=16384),
         dict(D=4093, H=61, k=4091, v=4079, T=16381, S=16369, bias=True, **FREE),
         dict(D=1, H=1, k=1, v=1, T=1, S=1, **FREE),
         dict(D=4096, H=4, T=1000),
-    ],
-)
-def test_the_page_shows_exact_counts(widget: Locator, changes: dict[str, Any]) -> None:
-    """Beyond 2²⁴ too, where fp32 has no place for every whole number."""
-    hold(widget, **changes)
-    given = START | changes
-    D, H, T = given["D"], given["H"], given["T"]
-    k, v = (given["k"], given["v"]) if not given["divided"] else (D // H, D // H)
-    S = T if given["itself"] else given["S"]
-    assert count(widget) == parameters(D, H, k, v, given["bias"])
-    assert operations(widget) == list(flops(T, S, D, H, k, v))
-    assert count(widget, "FLOPs") == sum(flops(T, S, D, H, k, v))
-    for formula, value in zip(
-        widget.locator(".steps .formula > span").all_inner_texts(), operations(widget), strict=True
     ):
-        assert eval(formula.replace(",", "").replace("·", "*")) == value
-    memory = widget.locator(".note").last.inner_text().replace(",", "")
-    assert f"= {4 * H * T * S} bytes" in memory
+        hold(widget, **changes)
+        given = START | changes
+        D, H, T = given["D"], given["H"], given["T"]
+        k, v = (given["k"], given["v"]) if not given["divided"] else (D // H, D // H)
+        S = T if given["itself"] else given["S"]
+        assert count(widget) == parameters(D, H, k, v, given["bias"])
+        assert operations(widget) == list(flops(T, S, D, H, k, v))
+        assert count(widget, "FLOPs") == sum(flops(T, S, D, H, k, v))
+        formulas = widget.locator(".steps .formula > span").all_inner_texts()
+        for formula, value in zip(formulas, operations(widget), strict=True):
+            assert eval(formula.replace(",", "").replace("·", "*")) == value
+        memory = widget.locator(".note").last.inner_text().replace(",", "")
+        assert f"= {4 * H * T * S} bytes" in memory
+    hold(widget, D=64, H=8)
+    curve = page.received(widget)["curve"]
+    top = widget.locator(".chart path.mix").get_attribute("d") or ""
+    heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", top)[:57]]
+    assert heights == pytest.approx((curve[0] + curve[3]).tolist(), abs=1e-4)
 
 
 def test_bound_sizes_follow_and_let_go(widget: Locator) -> None:
-    assert slid(widget, "k").is_disabled() and typed(widget, "v").is_disabled()
-    typed(widget, "H").fill("16")
-    typed(widget, "T").fill("300")
-    settled(widget)
-    shown = [typed(widget, name).input_value() for name in ("k", "v", "S")]
+    assert slid(widget, "k").is_disabled() and page.typed(widget, "v").is_disabled()
+    page.typed(widget, "H").fill("16")
+    page.typed(widget, "T").fill("300")
+    page.settled(widget)
+    shown = [page.typed(widget, name).input_value() for name in ("k", "v", "S")]
     assert shown == ["32", "32", "300"]
     assert count(widget) == 1_048_576, "whatever H is"
     switch(widget, "k = v = D/H").uncheck()
     switch(widget, "S = T").uncheck()
-    assert [inputs_of(widget)[name] for name in ("k", "v", "S")] == [32, 32, 300], "nothing jumps"
-    typed(widget, "k").fill("7")
-    typed(widget, "S").fill("5")
-    assert_torch(widget, STEM)
+    assert [page.inputs_of(widget)[name] for name in ("k", "v", "S")] == [32, 32, 300], (
+        "nothing jumps"
+    )
+    page.typed(widget, "k").fill("7")
+    page.typed(widget, "S").fill("5")
+    page.assert_torch(widget, STEM)
     assert operations(widget) == list(flops(300, 5, 512, 16, 7, 32))
     assert "4D²" not in widget.locator(".sum").first.inner_text()
     switch(widget, "k = v = D/H").check()
-    assert typed(widget, "k").input_value() == "32" and inputs_of(widget)["k"] == 7
+    assert page.typed(widget, "k").input_value() == "32" and page.inputs_of(widget)["k"] == 7
 
 
 def test_heads_that_do_not_divide_the_width_grey_the_results(widget: Locator) -> None:
-    typed(widget, "H").fill("12")
-    settled(widget)
+    page.typed(widget, "H").fill("12")
+    page.settled(widget)
     message = "D = 512 cannot be cut into 12 heads: 512 / 12 is not a whole"
-    assert problem(widget).startswith(message)
+    assert page.problem(widget).startswith(message)
     assert widget.locator("[data-output]:not([inert])").count() == 0
-    typed(widget, "D").fill("768")
-    assert_torch(widget, STEM)
+    page.typed(widget, "D").fill("768")
+    page.assert_torch(widget, STEM)
     assert widget.locator("[data-output][inert]").count() == 0
-    assert typed(widget, "k").input_value() == "64" and count(widget) == 4 * 768**2
-    typed(widget, "D").fill("767")
-    settled(widget)
+    assert page.typed(widget, "k").input_value() == "64" and count(widget) == 4 * 768**2
+    page.typed(widget, "D").fill("767")
+    page.settled(widget)
     switch(widget, "k = v = D/H").uncheck()
-    assert inputs_of(widget)["k"] == 64, "what was bound to no whole number stays as it was"
+    assert page.inputs_of(widget)["k"] == 64, "what was bound to no whole number stays as it was"
 
 
 def test_sliders_go_from_choice_to_choice(widget: Locator) -> None:
     keys = "Right", "Up", "Left", "End", "Right", "Home", "Down", "Right", "Right"
     for key, wanted in zip(keys, (768, 1024, 768, 4096, 4096, 1, 1, 2, 3), strict=True):
         slid(widget, "D").press(key if key in ("End", "Home") else f"Arrow{key}")
-        assert inputs_of(widget)["D"] == wanted
+        assert page.inputs_of(widget)["D"] == wanted
         assert slid(widget, "D").get_attribute("aria-valuetext") == str(wanted)
-    typed(widget, "D").fill("500")
+    page.typed(widget, "D").fill("500")
     slid(widget, "D").press("ArrowRight")
-    assert inputs_of(widget)["D"] == 512
+    assert page.inputs_of(widget)["D"] == 512
     slid(widget, "D").fill("10.3")
-    assert inputs_of(widget)["D"] == 1024 or inputs_of(widget)["D"] == 1536
-    typed(widget, "D").fill("512")
-    typed(widget, "T").press("ArrowUp")
-    typed(widget, "T").press("Shift+ArrowUp")
-    assert inputs_of(widget)["T"] == 139
+    assert page.inputs_of(widget)["D"] == 1024 or page.inputs_of(widget)["D"] == 1536
+    page.typed(widget, "D").fill("512")
+    page.typed(widget, "T").press("ArrowUp")
+    page.typed(widget, "T").press("Shift+ArrowUp")
+    assert page.inputs_of(widget)["T"] == 139
 
 
 def test_the_quadratic_part_takes_over_at_twice_the_width(widget: Locator) -> None:
@@ -251,51 +235,43 @@ def test_the_quadratic_part_takes_over_at_twice_the_width(widget: Locator) -> No
     message = "At T = 128 and S = 128, comparing and averaging make 11.1\u00a0% of the operations."
     assert verdict.inner_text().startswith(message)
     assert "from T = 2D = 1,024 on they are more than half" in verdict.inner_text()
-    typed(widget, "T").fill("1024")
-    settled(widget)
+    page.typed(widget, "T").fill("1024")
+    page.settled(widget)
     assert "make 50.0\u00a0% of the operations" in verdict.inner_text()
-    here, even = (box_of(widget.locator(f".{name}")) for name in ("here", "even"))
+    here, even = (page.box_of(widget.locator(f".{name}")) for name in ("here", "even"))
     assert here["x"] == pytest.approx(even["x"], abs=1)
     switch(widget, "S = T").uncheck()
-    typed(widget, "S").fill("768")
-    settled(widget)
+    page.typed(widget, "S").fill("768")
+    page.settled(widget)
     assert "from T = D·S / (S − D) = 1,536 on" in verdict.inner_text()
-    typed(widget, "S").fill("512")
-    settled(widget)
+    page.typed(widget, "S").fill("512")
+    page.settled(widget)
     assert "they never come to half" in verdict.inner_text()
     assert not widget.locator(".even").is_visible()
 
 
-def test_t_is_dragged_along_the_chart(widget: Locator, visit: Visit) -> None:
-    box, mouse = box_of(widget.locator(".chart svg")), visit.page.mouse
+def test_t_is_dragged_along_the_chart(widget: Locator, visit: page.Visit) -> None:
+    box, mouse = page.box_of(widget.locator(".chart svg")), visit.page.mouse
     left, top, wide = box["x"], box["y"] + 50, box["width"]
     mouse.move(left + wide / 2, top)
     mouse.down()
     for share, wanted in ((1 / 2, 128), (11 / 14, 2048), (-1 / 14, 1)):
         mouse.move(left + share * wide, top, steps=4)
-        assert inputs_of(widget)["T"] == wanted
+        assert page.inputs_of(widget)["T"] == wanted
     mouse.up()
     mouse.move(left + 200, top)
-    settled(widget)
-    assert inputs_of(widget)["T"] == 1, "let go"
+    page.settled(widget)
+    assert page.inputs_of(widget)["T"] == 1, "let go"
     widget.get_by_role("button", name="Undo").click()
-    assert inputs_of(widget)["T"] == 128, "one step"
-
-
-def test_the_chart_is_the_curve(widget: Locator) -> None:
-    hold(widget, D=64, H=8)
-    curve = received(widget)["curve"]
-    top = widget.locator(".chart path.mix").get_attribute("d") or ""
-    heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", top)[:57]]
-    assert heights == pytest.approx((curve[0] + curve[3]).tolist(), abs=1e-4)
+    assert page.inputs_of(widget)["T"] == 128, "one step"
 
 
 def test_what_has_no_cost_changes_nothing(widget: Locator) -> None:
-    typed(widget, "H").fill("")
-    assert problem(widget) == "", "it may be on its way"
-    typed(widget, "H").press("Enter")
-    assert problem(widget) == "An entry cannot be empty: write a number. The entry keeps 8."
-    assert typed(widget, "H").input_value() == "8"
+    page.typed(widget, "H").fill("")
+    assert page.problem(widget) == "", "it may be on its way"
+    page.typed(widget, "H").press("Enter")
+    assert page.problem(widget) == "An entry cannot be empty: write a number. The entry keeps 8."
+    assert page.typed(widget, "H").input_value() == "8"
     for name, text, message in (
         ("D", "abc", "“abc” is not a number"),
         ("D", "4097", "D must lie between 1 and 4096."),
@@ -303,27 +279,27 @@ def test_what_has_no_cost_changes_nothing(widget: Locator) -> None:
         ("T", "-3", "T must lie between 1 and 16384."),
         ("T", "1e9", "T must lie between 1 and 16384."),
     ):
-        assert_refused(widget, typed(widget, name), text, message)
+        page.assert_refused(widget, page.typed(widget, name), text, message)
 
 
-def test_a_button_does_not_move_away_from_the_pointer(widget: Locator, visit: Visit) -> None:
+def test_a_button_does_not_move_away_from_the_pointer(widget: Locator, visit: page.Visit) -> None:
     """Leaving a box that cannot be used says so, below it: but not while a button is pressed."""
-    typed(widget, "H").fill("16")
-    typed(widget, "H").fill("")
+    page.typed(widget, "H").fill("16")
+    page.typed(widget, "H").fill("")
     button = widget.get_by_role("button", name="Reset")
     button.scroll_into_view_if_needed()
-    before = box_of(button)
+    before = page.box_of(button)
     mouse = visit.page.mouse
     mouse.move(before["x"] + 8, before["y"] + 4)
     mouse.down()
-    assert box_of(button) == before and problem(widget) == ""
+    assert page.box_of(button) == before and page.problem(widget) == ""
     mouse.up()
-    settled(widget)
-    assert inputs_of(widget)["H"] == 8
-    assert problem(widget) == "Reset: done. Undo brings your numbers back."
-    typed(widget, "H").fill("")
+    page.settled(widget)
+    assert page.inputs_of(widget)["H"] == 8
+    assert page.problem(widget) == "Reset: done. Undo brings your numbers back."
+    page.typed(widget, "H").fill("")
     mouse.move(before["x"] - 200, before["y"] - 60)
     mouse.down()
-    assert "keeps" not in problem(widget)
+    assert "keeps" not in page.problem(widget)
     mouse.up()
     widget.get_by_text("The entry keeps 8.").wait_for()

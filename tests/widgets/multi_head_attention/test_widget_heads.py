@@ -5,25 +5,9 @@ import re
 from functools import cache
 from typing import Any
 
+import browsing as page
 import pytest
 import torch
-from browsing import (
-    Opener,
-    Visit,
-    assert_refused,
-    assert_torch,
-    box_of,
-    by_link,
-    cut_off,
-    drawn,
-    followed_by_hand,
-    inputs_of,
-    line,
-    page_of,
-    problem,
-    received,
-    settled,
-)
 from node import PAGE, in_node
 from playwright.sync_api import BrowserContext, Locator
 
@@ -156,13 +140,10 @@ def test_the_facts_are_the_recorded_figures_of_each_questions_head() -> None:
         assert facts["without"][q] == figures["without"][h][q] < 0.6
 
 
-def test_words_wear_digits_even_if_none_are_given() -> None:
+def test_the_stored_table_says_what_the_model_answers() -> None:
     widget = HeadsWidget(SENTENCE)
     assert len(widget.inputs["digits"]) == 13 and widget.inputs["on"] == [1, 1, 1, 1]
-    assert widget.inputs == HeadsWidget(SENTENCE).inputs, "the same every time"
-
-
-def test_the_stored_table_says_what_the_model_answers() -> None:
+    assert widget.inputs == HeadsWidget(SENTENCE).inputs, "the same digits every time"
     html = HeadsWidget("the cat", [3, 8])._html()
     assert '<th scope="row">it wears</th><td>3</td><td>8</td>' in html
     assert '<th scope="row">before</th><td></td><td>3</td>' in html
@@ -178,7 +159,7 @@ def test_the_stored_table_says_what_the_model_answers() -> None:
 
 
 @pytest.fixture
-def widget(visit: Visit) -> Locator:
+def widget(visit: page.Visit) -> Locator:
     widget = visit.widget(STEM)
     switch(widget, "before").check()  # it is off at first
     write(widget, SENTENCE + " too")  # an edit: until then the page shows what is stored
@@ -187,8 +168,8 @@ def widget(visit: Visit) -> Locator:
 
 
 def write(widget: Locator, source: str) -> None:
-    line(widget, "Your sentence").fill(source)
-    assert_torch(widget, STEM)
+    page.line(widget, "Your sentence").fill(source)
+    page.assert_torch(widget, STEM)
 
 
 def switch(widget: Locator, question: str) -> Locator:
@@ -234,7 +215,7 @@ def test_the_page_finds_the_places_as_python_does() -> None:
 def test_the_page_shows_what_python_computes(widget: Locator) -> None:
     for source in (SENTENCE, TRAINED[3], *STRANGE, "a", LONGEST):
         write(widget, source)
-        inputs = inputs_of(widget)
+        inputs = page.inputs_of(widget)
         values, words = LookedUp(**HeadsWidget(**inputs).values()), words_of(source)
         marks = right(values, inputs["digits"])
         predicted = values.probabilities.argmax(-1).tolist()
@@ -262,7 +243,7 @@ def test_the_page_shows_what_python_computes(widget: Locator) -> None:
         if asked:
             are = "is" if total == 1 else "are"
             assert f"{answers} answers {are} correct." in note(widget, "effect")
-        maps = drawn(widget, ".pixel-map canvas")
+        maps = page.drawn(widget, ".pixel-map canvas")
         torch.testing.assert_close(maps, values.weights[head_of()].flatten(), atol=1e-5, rtol=1e-5)
         gold = widget.locator(".pixel-map path").all()
         for path, places in zip(gold, values.places.tolist(), strict=True):
@@ -277,10 +258,10 @@ def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
         asked = int(before.split()[2])
         assert before == f"{asked} of {asked} correct"
         switch(widget, question).click()
-        assert_torch(widget, STEM)
-        assert inputs_of(widget)["on"] == [int(h != head) for h in range(4)]
-        values = LookedUp(**HeadsWidget(**inputs_of(widget)).values())
-        left, of = zip(*map(counted, right(values, inputs_of(widget)["digits"])), strict=True)
+        page.assert_torch(widget, STEM)
+        assert page.inputs_of(widget)["on"] == [int(h != head) for h in range(4)]
+        values = LookedUp(**HeadsWidget(**page.inputs_of(widget)).values())
+        left, of = zip(*map(counted, right(values, page.inputs_of(widget)["digits"])), strict=True)
         assert left[q] <= asked / 2, "its answers break"
         assert [i for i in range(Q) if left[i] < of[i]] == [q], "the others stay"
         score = widget.locator(".lane").nth(q).locator(".score").inner_text()
@@ -294,7 +275,7 @@ def test_a_head_that_is_off_takes_its_answers_along(widget: Locator) -> None:
         assert "unheard" in card(widget, question).inner_text()
         assert widget.locator(".arc.off.paths").count() == 1
         switch(widget, question).press("Space")
-        settled(widget)
+        page.settled(widget)
     on = "All four heads are on. All 32 answers are correct. Switch one off."
     assert note(widget, "effect") == on
 
@@ -303,24 +284,24 @@ def test_with_all_heads_off_every_word_gets_the_same_answers(widget: Locator) ->
     write(widget, "the cat sat")
     for question in lookup.QUESTIONS:
         switch(widget, question).click()
-    settled(widget)
+    page.settled(widget)
     message = "No head is heard: every word gets the same four answers"
     assert note(widget, "effect").startswith(message)
-    probabilities = received(widget)["probabilities"]
+    probabilities = page.received(widget)["probabilities"]
     torch.testing.assert_close(probabilities, probabilities[:, :1].expand_as(probabilities))
     before, after = probabilities.argmax(-1)[:2, 0].tolist()  # whatever the words wear
     for t, worn in enumerate((before, before + 1, after + 1)):
         digit(widget, t).fill(str(worn % 10))
     if (before + 1) % 10 == after:  # then the first word's answer to "after" is right as well
         digit(widget, 1).fill(str((before + 2) % 10))
-    assert_torch(widget, STEM)
+    page.assert_torch(widget, STEM)
     assert note(widget, "effect").endswith("1 of 4 answers is correct.")
 
 
 def test_the_chosen_word_is_told_head_by_head(widget: Locator) -> None:
     choose(widget, 10)
-    digits, words = inputs_of(widget)["digits"], words_of(SENTENCE)
-    values = LookedUp(**HeadsWidget(**inputs_of(widget)).values())
+    digits, words = page.inputs_of(widget)["digits"], words_of(SENTENCE)
+    values = LookedUp(**HeadsWidget(**page.inputs_of(widget)).values())
     holds = {
         "before": f"“cat” before it wears {digits[9]}",
         "after": f"“ran” after it wears {digits[11]}",
@@ -344,6 +325,7 @@ def test_the_chosen_word_is_told_head_by_head(widget: Locator) -> None:
 
 
 def test_the_heads_held_out_figures_can_be_unfolded(widget: Locator) -> None:
+    assert widget.locator(".ramp-key").all_text_contents() == ["01"], "of all maps, once"
     facts = HeadsWidget.facts()
     widget.locator(".figures summary").click()
     lines = widget.locator(".figures p").all_inner_texts()
@@ -365,9 +347,9 @@ def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
     widget.page.keyboard.press("ArrowRight")
     assert chosen(widget) == 0, "and round"
     pixels = widget.locator(".pixel-map").nth(2)
-    cell = box_of(pixels)["width"] / 13
+    cell = page.box_of(pixels)["width"] / 13
     pixels.hover(position={"x": 2.5 * cell, "y": 9.5 * cell})
-    weight = received(widget)["weights"][head_of()[2], 9, 2]
+    weight = page.received(widget)["weights"][head_of()[2], 9, 2]
     message = (
         f"Weight that “cat” (word 10) gives to “(” (word 3) in head {head_of()[2]}, the softmax"
     )
@@ -375,14 +357,11 @@ def test_a_word_is_chosen_with_arrow_keys_and_in_a_map(widget: Locator) -> None:
     assert explained(widget).endswith(f"= {weight:.2f}")
     pixels.click(position={"x": 2.5 * cell, "y": 9.5 * cell})
     assert chosen(widget) == 9
-
-
-def test_the_arrow_keys_go_through_a_map(widget: Locator) -> None:
     choose(widget, 10)
     widget.page.mouse.move(0, 0)  # what it points at would be explained
     pixels = widget.locator(".pixel-map").first
     pixels.focus()
-    most = int(received(widget)["weights"][head_of()[0], 10].argmax())
+    most = int(page.received(widget)["weights"][head_of()[0], 10].argmax())
     assert f"“(” (word 11) gives to “{words_of(SENTENCE)[most]}” (word {most + 1})" in explained(
         widget
     )
@@ -403,54 +382,47 @@ def explained(widget: Locator) -> str:
     return widget.locator(".explained").inner_text()
 
 
-def test_the_key_of_the_maps_stands_once_beside_them(widget: Locator) -> None:
-    assert widget.locator(".ramp-key").all_text_contents() == ["01"]
-
-
 def test_arcs_lead_where_the_heads_attend(widget: Locator) -> None:
     """The strongest arc of each head ends over the word to which its weight is largest."""
     for t in range(13):
         choose(widget, t)
         for head in head_of():
-            most = int(received(widget)["weights"][head, t].argmax())
+            most = int(page.received(widget)["weights"][head, t].argmax())
             ends = widget.locator(f".arc.paths.h{head} > g").evaluate_all(
                 """all => all.map((g) =>
                     [Number(g.getAttribute('opacity')), g.lastChild.getBoundingClientRect().x])"""
             )
-            chip, (_, x) = box_of(widget.locator(".chip").nth(most)), max(ends)
+            chip, (_, x) = page.box_of(widget.locator(".chip").nth(most)), max(ends)
             assert chip["x"] <= x + 3 <= chip["x"] + chip["width"], (t, head)
 
 
-def test_a_digit_is_typed_over_stepped_and_drawn_anew(widget: Locator) -> None:
-    first = inputs_of(widget)["digits"]
+def test_a_digit_is_typed_over_stepped_drawn_and_kept_by_its_word(widget: Locator) -> None:
+    first = page.inputs_of(widget)["digits"]
     digit(widget, 3).click()
     assert chosen(widget) == 3
     for key in "7", "2":
         widget.page.keyboard.press(key)
-        assert inputs_of(widget)["digits"] == [*first[:3], int(key), *first[4:]]
+        assert page.inputs_of(widget)["digits"] == [*first[:3], int(key), *first[4:]]
     for expected in (3, 4):
         widget.page.keyboard.press("ArrowUp")
-        assert inputs_of(widget)["digits"][3] == expected
+        assert page.inputs_of(widget)["digits"][3] == expected
     for _ in range(5):
         widget.page.keyboard.press("ArrowDown")
-    assert inputs_of(widget)["digits"][3] == 0, "and no lower"
-    assert_refused(widget, digit(widget, 3), "12", "A digit must lie between 0 and 9.")
-    before = inputs_of(widget)["digits"]
+    assert page.inputs_of(widget)["digits"][3] == 0, "and no lower"
+    page.assert_refused(widget, digit(widget, 3), "12", "A digit must lie between 0 and 9.")
+    before = page.inputs_of(widget)["digits"]
     for _ in range(3):
         widget.get_by_role("button", name="New digits").click()
-    assert inputs_of(widget)["digits"] != before
-
-
-def test_words_that_stay_keep_their_digits(widget: Locator) -> None:
-    worn = inputs_of(widget)["digits"]
+    assert page.inputs_of(widget)["digits"] != before
+    worn = page.inputs_of(widget)["digits"]
     write(widget, "the old cat (saw a dog) and the cat (ran)")
-    now = inputs_of(widget)["digits"]
+    now = page.inputs_of(widget)["digits"]
     assert now[:1] + now[2:] == worn, "one word came in"
     write(widget, "the tom (saw a dog) and the cat (ran)")
-    renamed = inputs_of(widget)["digits"]
+    renamed = page.inputs_of(widget)["digits"]
     assert renamed == worn[:1] + now[1:2] + worn[2:], "renamed, it keeps its own"
     write(widget, "the (ran)")
-    assert inputs_of(widget)["digits"] == [worn[0], *worn[10:]]
+    assert page.inputs_of(widget)["digits"] == [worn[0], *worn[10:]]
 
 
 def test_it_says_what_lies_beyond_its_training(widget: Locator) -> None:
@@ -472,33 +444,33 @@ def test_a_link_restores_the_chosen_word(
 ) -> None:
     switch(widget, "same").click()
     choose(widget, 5)
-    settled(widget)
-    other = by_link(widget, context, site).widget(STEM)
-    settled(other)
+    page.settled(widget)
+    other = page.by_link(widget, context, site).widget(STEM)
+    page.settled(other)
     assert chosen(other) == 5 and note(other, "effect") == note(widget, "effect")
 
 
-@pytest.mark.parametrize("width", [1280, 375])
-def test_it_fits_or_scrolls_in_its_own_box(opened: Opener, width: int) -> None:
-    widget = opened(page_of(STEM), width=width).widget(STEM)
+def test_it_fits_or_scrolls_in_its_own_box(opened: page.Opener) -> None:
+    widget = opened(page.page_of(STEM), width=375).widget(STEM)
     box = widget.locator(".stage")
-    scrolls = box.evaluate("el => el.scrollWidth > el.clientWidth")
-    assert scrolls == (width == 375)
-    if scrolls:  # the word that is chosen first is brought into sight
-        widget.page.wait_for_function("el => el.scrollLeft > 0", arg=box.element_handle())
-        side = box_of(box.locator("tr > :first-child").first)
-        found = box_of(widget.locator(".chip").nth(10))
-        assert found["x"] >= side["x"] + side["width"]
-        assert found["x"] + found["width"] <= width
-    line(widget, "Your sentence").fill(f"{SENTENCE} (too long)")
-    assert "17 words, brackets among them: there is room for 16." in problem(widget)
+    # the word that is chosen first is brought into sight
+    page.until(box, "el => el.scrollWidth > el.clientWidth && el.scrollLeft > 0")
+    side = page.box_of(box.locator("tr > :first-child").first)
+    found = page.box_of(widget.locator(".chip").nth(10))
+    assert found["x"] >= side["x"] + side["width"]
+    assert found["x"] + found["width"] <= 375
+    page.line(widget, "Your sentence").fill(f"{SENTENCE} (too long)")
+    assert "17 words, brackets among them: there is room for 16." in page.problem(widget)
     write(widget, "an extraordinarily long (word or two) [is] here")
-    assert cut_off(widget.locator(".lane label b, .score, .card p, .says b")) == []
-    inside = widget.locator(".lane > th").evaluate_all(
-        """all => all.map((th) => [...th.querySelectorAll('b, .score')].every((e) =>
-            e.getBoundingClientRect().right <= th.getBoundingClientRect().right + 1))"""
-    )
-    assert inside == [True] * Q
+    for width in (375, 1280):
+        widget.page.set_viewport_size({"width": width, "height": 900})
+        page.until(box, f"el => el.scrollWidth > el.clientWidth === {str(width == 375).lower()}")
+        assert page.cut_off(widget.locator(".lane label b, .score, .card p, .says b")) == []
+        inside = widget.locator(".lane > th").evaluate_all(
+            """all => all.map((th) => [...th.querySelectorAll('b, .score')].every((e) =>
+                e.getBoundingClientRect().right <= th.getBoundingClientRect().right + 1))"""
+        )
+        assert inside == [True] * Q
 
 
 # ------------------------------------------------------------------ one word, followed
@@ -506,11 +478,11 @@ def test_it_fits_or_scrolls_in_its_own_box(opened: Opener, width: int) -> None:
 
 def test_a_word_is_followed_through_all_heads(widget: Locator) -> None:
     """Nine steps: each head says its largest weight, and what its word wears becomes an answer."""
-    digits = inputs_of(widget)["digits"]
+    digits = page.inputs_of(widget)["digits"]
     values, words = seen(SENTENCE, (1, 1, 1, 1), tuple(digits)), words_of(SENTENCE)
     t = words.index("cat", 2)  # it has been said before
     choose(widget, t)
-    bar = followed_by_hand(widget)
+    bar = page.followed_by_hand(widget)
     steps = []
     for step in range(1, 10):
         bar.fill(str(step))
@@ -527,7 +499,7 @@ def test_a_word_is_followed_through_all_heads(widget: Locator) -> None:
             assert steps[3 + h].endswith(f"its value brings the digit {digits[most]} along.")
     assert steps[8].endswith("answers: 3 of 3 are correct. All words do this at once.")
     switch(widget, "after").uncheck()
-    assert_torch(widget, STEM)
+    page.assert_torch(widget, STEM)
     bar.fill("4")
     assert "it is switched off" in widget.locator(".journey .says").inner_text()
     assert "masked_fill" in widget.locator(".journey code").inner_text()

@@ -4,24 +4,9 @@ import json
 import re
 from typing import Any
 
+import browsing as page
 import pytest
 import torch
-from browsing import (
-    Opener,
-    Visit,
-    assert_refused,
-    assert_torch,
-    box_of,
-    cut_off,
-    held,
-    hold_inputs,
-    inputs_of,
-    on_a_phone,
-    page_of,
-    page_with_only,
-    settled,
-    slider,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, Locator, expect
@@ -115,13 +100,13 @@ def test_what_cannot_be_walked_is_refused(
 
 # ------------------------------------------------------------------ in the page
 
-widget = held(STEM, {"x": counted(2, 3, 2, 2).tolist(), "untransposed": False})
+widget = page.held(STEM, {"x": counted(2, 3, 2, 2).tolist(), "untransposed": False})
 
 
 def hold(widget: Locator, x: torch.Tensor, untransposed: bool = False) -> None:
     """Give the widget these inputs, as a link or a kernel would."""
-    hold_inputs(widget, {"x": x.tolist(), "untransposed": untransposed})
-    assert_torch(widget, STEM)
+    page.hold_inputs(widget, {"x": x.tolist(), "untransposed": untransposed})
+    page.assert_torch(widget, STEM)
 
 
 def cell(widget: Locator, stage: str, number: int) -> Locator:
@@ -172,28 +157,31 @@ def test_a_number_lights_up_in_all_stages(widget: Locator) -> None:
         assert lit(widget) == {stage: ["23"] for stage in STAGES}
 
 
-@pytest.mark.parametrize("untransposed", [False, True])
-@pytest.mark.parametrize("size", [(1, 1, 1, 1), (2, 3, 2, 2), (3, 5, 4, 2), (2, 6, 3, 4)])
-def test_every_number_is_where_it_is_said_to_be(
-    widget: Locator, size: tuple[int, int, int, int], untransposed: bool
-) -> None:
-    x = counted(*size)
-    hold(widget, x, untransposed)
-    seen, flat = walked(x, untransposed), x.flatten(-2)
-    for number in {0, 1, x.numel() // 2, x.numel() * 2 // 3, x.numel() - 1} - {x.numel()}:
-        cell(widget, "rows", int((seen.rows.flatten() == number).nonzero())).hover()
-        stages = zip(path(widget), (flat, seen.split, seen.rows, seen.merged), strict=True)
-        for label, stage in stages:
-            index = json.loads(re.findall(r"\[.*\]", label)[0])
-            assert stage[tuple(index)] == number
-        assert lit(widget) == {stage: [str(number)] for stage in STAGES}
-        for left, right in re.findall(
-            r"(?:h|t|j) = ([\d /%]+) = (\d+)", widget.locator(".path").inner_text()
-        ):
-            assert eval(left) == int(right)  # the formula that is said, worked out
+def test_every_number_is_where_it_is_said_to_be(widget: Locator) -> None:
+    for size, untransposed in (
+        ((1, 1, 1, 1), False),
+        ((2, 3, 2, 2), True),
+        ((3, 5, 4, 2), False),
+        ((3, 5, 4, 2), True),
+        ((2, 6, 3, 4), False),
+    ):
+        x = counted(*size)
+        hold(widget, x, untransposed)
+        seen, flat = walked(x, untransposed), x.flatten(-2)
+        for number in {0, 1, x.numel() // 2, x.numel() * 2 // 3, x.numel() - 1} - {x.numel()}:
+            cell(widget, "rows", int((seen.rows.flatten() == number).nonzero())).hover()
+            stages = zip(path(widget), (flat, seen.split, seen.rows, seen.merged), strict=True)
+            for label, stage in stages:
+                index = json.loads(re.findall(r"\[.*\]", label)[0])
+                assert stage[tuple(index)] == number
+            assert lit(widget) == {stage: [str(number)] for stage in STAGES}
+            for left, right in re.findall(
+                r"(?:h|t|j) = ([\d /%]+) = (\d+)", widget.locator(".path").inner_text()
+            ):
+                assert eval(left) == int(right)  # the formula that is said, worked out
 
 
-def test_arrow_keys_walk_and_tab_follows_the_number(widget: Locator, visit: Visit) -> None:
+def test_arrow_keys_walk_and_tab_follows_the_number(widget: Locator, visit: page.Visit) -> None:
     press = visit.page.keyboard.press
     box(widget, 0, 1, 1).focus()
     assert lit(widget)["merged"] == ["5"]
@@ -221,20 +209,20 @@ def test_arrow_keys_walk_and_tab_follows_the_number(widget: Locator, visit: Visi
     ):
         press(key)
         assert lit(widget) == {stage: [number] for stage in STAGES}
-    assert inputs_of(widget)["x"] == counted(2, 3, 2, 2).tolist(), "nothing was changed"
+    assert page.inputs_of(widget)["x"] == counted(2, 3, 2, 2).tolist(), "nothing was changed"
 
 
-def test_a_number_is_typed_over(widget: Locator, visit: Visit) -> None:
+def test_a_number_is_typed_over(widget: Locator, visit: page.Visit) -> None:
     box(widget, 1, 0, 3).click()
     visit.page.keyboard.type("0.4")
-    settled(widget)
-    assert inputs_of(widget)["x"][1][0][1][1] == 0.4
+    page.settled(widget)
+    assert page.inputs_of(widget)["x"][1][0][1][1] == 0.4
     assert lit(widget)["split"] == lit(widget)["merged"] == ["0.40"]
     assert widget.locator(".path span").first.inner_text() == "= 0.40"
     visit.page.keyboard.press("ArrowLeft")  # within the number that is typed
     visit.page.keyboard.type("2")
-    assert inputs_of(widget)["x"][1][0][1][1] == 0.24
-    assert_refused(widget, box(widget, 0, 0, 1), "1000", "x must lie between −999 and 999.")
+    assert page.inputs_of(widget)["x"][1][0][1][1] == 0.24
+    page.assert_refused(widget, box(widget, 0, 0, 1), "1000", "x must lie between −999 and 999.")
 
 
 def test_leaving_the_transpose_out_mixes_words(widget: Locator) -> None:
@@ -243,7 +231,7 @@ def test_leaving_the_transpose_out_mixes_words(widget: Locator) -> None:
     assert widget.locator(".strange").count() == 0
     assert widget.locator(".mixed").inner_text() == ""
     switch.check()
-    assert_torch(widget, STEM)
+    page.assert_torch(widget, STEM)
     assert words(widget, "split") == words(widget, "rows") == ["0", "0", "1", "1", "2", "2"] * 2
     assert words(widget, "merged") == ["0, 1", "0, 2", "1, 2"] * 2
     assert widget.locator(".split .strange").count() == 8
@@ -260,78 +248,72 @@ def test_leaving_the_transpose_out_mixes_words(widget: Locator) -> None:
     assert "column h·k + j = 1·2 + 1 = 3, in row 0: not where it was in x" in text
     cell(widget, "x", 0).hover()
     assert "This one is where it belongs" in widget.locator(".path").inner_text()
-    slider(widget, "heads H").fill("1")
-    assert_torch(widget, STEM)
+    page.slider(widget, "heads H").fill("1")
+    page.assert_torch(widget, STEM)
     assert widget.locator(".mixed").inner_text().startswith("With one head both ways are the same")
     assert widget.locator(".strange").count() == 0
 
 
 def test_sizes_change_and_written_numbers_stay(widget: Locator) -> None:
     box(widget, 0, 1, 3).fill("-7.5")
-    slider(widget, "words T").fill("4")
-    slider(widget, "head width k").fill("3")
-    x = torch.tensor(inputs_of(widget)["x"])
+    page.slider(widget, "words T").fill("4")
+    page.slider(widget, "head width k").fill("3")
+    x = torch.tensor(page.inputs_of(widget)["x"])
     assert x.shape == (2, 4, 2, 3)
     flat, expected = x.flatten(-2), torch.arange(48.0).view(2, 4, 6)
     expected[0, 1, 3] = -7.5
     assert torch.equal(flat, expected), "the others are counted through"
-    slider(widget, "words T").fill("1")
-    assert_torch(widget, STEM)
+    page.slider(widget, "words T").fill("1")
+    page.assert_torch(widget, STEM)
     assert widget.locator(".merged tbody td").count() == 12
-    slider(widget, "words T").fill("6")
-    slider(widget, "sentences B").fill("3")
-    slider(widget, "heads H").fill("4")
-    slider(widget, "head width k").fill("4")
-    settled(widget)
-    assert inputs_of(widget)["x"][0][1][0][3] == -7.5, "cut off, and back"
-    assert inputs_of(widget)["x"][2][5][3][3] == 287
+    page.slider(widget, "words T").fill("6")
+    page.slider(widget, "sentences B").fill("3")
+    page.slider(widget, "heads H").fill("4")
+    page.slider(widget, "head width k").fill("4")
+    page.settled(widget)
+    assert page.inputs_of(widget)["x"][0][1][0][3] == -7.5, "cut off, and back"
+    assert page.inputs_of(widget)["x"][2][5][3][3] == 287
     assert widget.locator(".split .stage-shape").inner_text() == "(B, H, T, k) = (3, 4, 6, 4)"
     assert widget.locator(".rows .stage-shape").inner_text() == "(B·H, T, k) = (12, 6, 4)"
     widget.get_by_role("button", name="Reset").click()
-    settled(widget)
-    slider(widget, "words T").fill("5")
-    assert "-7.5" not in json.dumps(inputs_of(widget)["x"])
+    page.settled(widget)
+    page.slider(widget, "words T").fill("5")
+    assert "-7.5" not in json.dumps(page.inputs_of(widget)["x"])
 
 
 def test_the_lit_number_stays_where_it_is_when_sizes_change(widget: Locator) -> None:
     cell(widget, "x", 5).hover()
     assert path(widget)[0] == "x[0, 1, 1]"
-    slider(widget, "heads H").fill("3")
-    settled(widget)
+    page.slider(widget, "heads H").fill("3")
+    page.settled(widget)
     assert path(widget)[:2] == ["x[0, 1, 1]", "→ split[0, 0, 1, 1]"]
     cell(widget, "x", 35).hover()
-    slider(widget, "sentences B").fill("1")
-    slider(widget, "heads H").fill("1")
-    settled(widget)
+    page.slider(widget, "sentences B").fill("1")
+    page.slider(widget, "heads H").fill("1")
+    page.settled(widget)
     assert path(widget)[0] == "x[0, 2, 1]", "as near as there is one"
 
 
-@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_numbers_travel_from_stage_to_stage_when_asked(
-    browser: Browser, site: str, motion: Any
-) -> None:
+def test_numbers_travel_from_stage_to_stage_when_asked(widget: Locator, visit: page.Visit) -> None:
     """A copy of each flies to its place in the next stage; calm readers get the sentence alone."""
-    with browser.new_context(reduced_motion=motion) as context:
-        widget = Visit(context, site, page_with_only(STEM)).widget(STEM)
-        assert widget.locator(".flying").count() == 0
-        widget.get_by_role("button", name="Split", exact=True).press("Enter")
-        flying = widget.locator(".flying span").count()
-        assert flying == (24 if motion == "no-preference" else 0)
-        assert widget.locator(".hint").inner_text().startswith("The row of each word is cut into")
+    flying, hint = widget.locator(".flying span"), widget.locator(".hint")
+    assert widget.locator(".flying").count() == 0
+    motions: dict[Any, int] = {"reduce": 0, "no-preference": 24}
+    for motion, count in motions.items():
+        visit.page.emulate_media(reduced_motion=motion)
+        page.button(widget, "Split").press("Enter")
+        assert flying.count() == count
+        assert hint.inner_text().startswith("The row of each word is cut into")
         expect(widget.locator(".flying")).to_have_count(0)
-        widget.get_by_role("checkbox", name="leave the transpose out").check()
-        settled(widget)
-        for step, hint in (
-            ("Split", "are dealt out"),
-            ("Flatten", "= 4 tables"),
-            ("Merge", "side"),
-        ):
-            widget.get_by_role("button", name=step, exact=True).click()
-            assert hint in widget.locator(".hint").inner_text()
+    widget.get_by_role("checkbox", name="leave the transpose out").check()
+    page.settled(widget)
+    for step, text in (("Split", "are dealt out"), ("Flatten", "= 4 tables"), ("Merge", "side")):
+        page.button(widget, step).click()
+        assert text in hint.inner_text()
 
 
 def test_on_a_phone_a_number_is_tapped(browser: Browser, site: str) -> None:
-    with on_a_phone(browser, site, STEM) as visit:
+    with page.on_a_phone(browser, site, STEM) as visit:
         widget = visit.widget(STEM)
         hold(widget, counted(2, 3, 4, 4))
         cell(widget, "merged", 47).tap()
@@ -344,20 +326,23 @@ def test_on_a_phone_a_number_is_tapped(browser: Browser, site: str) -> None:
         assert widget.locator("tbody td").evaluate_all(small) == []
 
 
-@pytest.mark.parametrize("width", [1280, 1920, 375])
-def test_stages_stand_in_even_rows(opened: Opener, width: int) -> None:
+def test_stages_stand_in_even_rows(widget: Locator, visit: page.Visit) -> None:
     """Four in a row, two and two, or one by one; tables of heads never three and one."""
-    widget = opened(page_of(STEM), width=width).widget(STEM)
 
-    def rows(places: list[Locator]) -> set[int]:
-        """How many stand in each row."""
-        tops = [round(box_of(place)["y"]) for place in places]
-        return {tops.count(y) for y in tops}
+    def rows(places: Locator, most: int) -> set[int]:
+        """How many of the first of them stand in each row."""
+        tops: list[float] = places.evaluate_all(
+            "all => all.map((e) => Math.round(e.getBoundingClientRect().y))"
+        )
+        return {tops[:most].count(y) for y in tops[:most]}
 
     for size in ((1, 1, 1, 1), (2, 3, 2, 2), (1, 4, 3, 2), (1, 2, 4, 2), (1, 2, 4, 4)):
         for untransposed in (False, True):
             hold(widget, counted(*size), untransposed)
-            assert rows(widget.locator(".stage").all()) in ({1}, {2}, {4}), size
-            heads = rows(widget.locator(".split table").all()[: size[2]])
-            assert heads <= {1, 2, 4} or size[2] == 3, size
-            assert cut_off(widget.locator(".stage-name, .stage-shape")) == [], size
+            for width in (1280, 1920, 375):
+                visit.page.set_viewport_size({"width": width, "height": 900})
+                assert rows(widget.locator(".stage"), 4) in ({1}, {2}, {4}), (size, width)
+                heads = rows(widget.locator(".split table"), size[2])
+                assert heads <= {1, 2, 4} or size[2] == 3, (size, width)
+                parts = widget.locator(".stage-name, .stage-shape")
+                assert page.cut_off(parts) == [], (size, width)

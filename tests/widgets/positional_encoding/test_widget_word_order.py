@@ -4,26 +4,9 @@ import re
 from itertools import pairwise
 from typing import Any
 
+import browsing as page
 import pytest
 import torch
-from browsing import (
-    WATCH_MOTION,
-    Visit,
-    box_of,
-    button,
-    drag,
-    held,
-    holding,
-    middle,
-    moved,
-    on_a_phone,
-    page_with_only,
-    problem,
-    received,
-    settled,
-    swipe,
-    word,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, Locator
@@ -101,17 +84,12 @@ def test_without_positions_rows_move_and_nothing_else(
 
 
 def test_with_positions_every_word_changes() -> None:
+    """But ALiBi reads backwards as well, since its bias is the same at either side."""
     for kind in KINDS[1:]:  # all but none
         assert (computed([2, 4, 0, 5, 1, 3], kind).change > 0.01).all()
         assert computed(list(range(6)), kind).largest == 0
-
-
-def test_alibi_reads_backwards_as_well() -> None:
-    """Its bias is the same at either side; clock hands turn one way."""
-    backwards = [5, 4, 3, 2, 1, 0]
-    assert computed(backwards, "alibi").largest < 1e-12
-    assert computed(backwards, "rotary").largest > 0.01
-    assert computed(backwards, "sinusoidal").largest > 0.01
+        backwards = computed([5, 4, 3, 2, 1, 0], kind).largest
+        assert backwards < 1e-12 if kind == "alibi" else backwards > 0.01
 
 
 def test_a_page_without_javascript_shows_the_change() -> None:
@@ -130,8 +108,8 @@ def test_a_kind_is_refused_by_its_name() -> None:
 
 # ------------------------------------------------------------------ in the page
 
-hold = holding(STEM, START)
-widget = held(STEM, START)
+hold = page.holding(STEM, START)
+widget = page.held(STEM, START)
 
 
 def chip(widget: Locator, name: str) -> Locator:
@@ -140,20 +118,25 @@ def chip(widget: Locator, name: str) -> Locator:
 
 def line_up(widget: Locator) -> list[str]:
     """The new order as it is read, in the chips and, once answered, in the table."""
-    settled(widget)
+    page.settled(widget)
     chips = widget.locator(".stands").all_inner_texts()
     assert widget.locator(".vectors tr td:first-child ~ th button").all_inner_texts() == chips
     return chips
 
 
 def verdict(widget: Locator) -> str:
-    settled(widget)
+    page.settled(widget)
     return widget.locator(".verdict").inner_text()
 
 
 def test_a_shuffle_changes_nothing_until_positions_are_known(widget: Locator) -> None:
     assert verdict(widget) == "The words stand as before. Shuffle them."
-    button(widget, "Reverse").click()
+    slide = widget.locator(".knob input")
+    before = page.box_of(slide)
+    widget.get_by_role("textbox", name="x of journey, 2").focus()
+    assert page.box_of(slide)["y"] == before["y"], "its label is another, its line is not"
+    assert slide.is_enabled()
+    page.button(widget, "Reverse").click()
     assert line_up(widget) == WORDS[::-1]
     assert verdict(widget).startswith("Every word has the same context vector as before, in")
     assert widget.locator(".change").all_inner_texts() == ["same"] * 6
@@ -163,43 +146,38 @@ def test_a_shuffle_changes_nothing_until_positions_are_known(widget: Locator) ->
         assert line_up(widget) == WORDS[::-1]
         assert verdict(widget).startswith("All 6 words have another context vector than before")
         assert widget.locator(".ways .other").count() == 6
-        largest = received(widget)["largest"].item()
+        largest = page.received(widget)["largest"].item()
         assert verdict(widget).endswith(f"differs by up to {largest:.2f}.")
         assert f"±{largest:.2f}" in widget.locator(".change").all_inner_texts()
     widget.get_by_role("radio", name="ALiBi").check()
     assert verdict(widget).endswith("to this kind of positions, both orders are alike.")
-    button(widget, "move journey left").click()
+    page.button(widget, "move journey left").click()
     assert "words have another context vector" in verdict(widget)
-
-
-def test_the_slider_stays_where_it_is(widget: Locator) -> None:
-    slide = widget.locator(".knob input")
-    before = box_of(slide)
-    widget.get_by_role("textbox", name="x of journey, 2").focus()
-    assert box_of(slide)["y"] == before["y"], "its label is another, its line is not"
-    assert slide.is_enabled()
 
 
 def test_the_shuffle_is_always_another_order_and_can_be_undone(widget: Locator) -> None:
     order = WORDS
     for _ in range(8):
-        button(widget, "Shuffle").click()
+        page.button(widget, "Shuffle").click()
         before, order = order, line_up(widget)
         assert order != before and sorted(order) == sorted(WORDS)
-    button(widget, "Undo").click()
+    page.button(widget, "Undo").click()
     assert line_up(widget) == before
-    button(widget, "As before").click()
-    assert line_up(widget) == WORDS and button(widget, "As before").is_disabled()
+    page.button(widget, "As before").click()
+    assert line_up(widget) == WORDS and page.button(widget, "As before").is_disabled()
     hold(widget, words=["a", "b"], x=X[:2], place=[0, 1])
     for order in (["b", "a"], ["a", "b"]) * 4:
-        button(widget, "Shuffle").click()
+        page.button(widget, "Shuffle").click()
         assert widget.locator(".stands").all_inner_texts() == order
     hold(widget, words=["a"], x=X[:1], place=[0])
-    assert button(widget, "Shuffle").is_disabled() and button(widget, "Reverse").is_disabled()
-    assert button(widget, "move a left").is_disabled()
+    assert (
+        page.button(widget, "Shuffle").is_disabled()
+        and page.button(widget, "Reverse").is_disabled()
+    )
+    assert page.button(widget, "move a left").is_disabled()
 
 
-def test_keys_move_a_word_and_go_with_it(widget: Locator, visit: Visit) -> None:
+def test_keys_and_buttons_move_a_word(widget: Locator, visit: page.Visit) -> None:
     press = visit.page.keyboard.press
     chip(widget, "journey").focus()
     press("ArrowRight")
@@ -214,95 +192,88 @@ def test_keys_move_a_word_and_go_with_it(widget: Locator, visit: Visit) -> None:
     press("ArrowLeft")
     assert line_up(widget) == ["journey", "Your", "starts", "with", "one", "step"]
     assert chip(widget, "journey").evaluate("el => el === el.getRootNode().activeElement")
-
-
-def test_buttons_move_the_chosen_word(widget: Locator) -> None:
+    page.button(widget, "As before").click()
+    page.settled(widget)
     widget.locator(".vectors").first.get_by_role("button", name="one").click()
-    button(widget, "move one left").click()
+    page.button(widget, "move one left").click()
     assert line_up(widget) == ["Your", "journey", "starts", "one", "with", "step"]
-    button(widget, "move one right").click()
-    button(widget, "move one right").click()
+    page.button(widget, "move one right").click()
+    page.button(widget, "move one right").click()
     assert line_up(widget) == ["Your", "journey", "starts", "with", "step", "one"]
-    assert button(widget, "move one right").is_disabled()
+    assert page.button(widget, "move one right").is_disabled()
 
 
-def test_a_word_is_dragged(widget: Locator, visit: Visit) -> None:
-    (x, y), (to, _) = middle(chip(widget, "journey")), middle(chip(widget, "one"))
-    drag(visit.page, (x, y), (to + 12, y))
+def test_a_word_is_dragged(widget: Locator, visit: page.Visit) -> None:
+    (x, y), (to, _) = page.middle(chip(widget, "journey")), page.middle(chip(widget, "one"))
+    page.drag(visit.page, (x, y), (to + 12, y))
     assert line_up(widget) == ["Your", "starts", "with", "one", "journey", "step"]
     visit.page.mouse.move(x, y)
     assert line_up(widget)[4] == "journey", "let go"
-    button(widget, "Undo").click()
+    page.button(widget, "Undo").click()
     assert line_up(widget) == WORDS, "one step"
 
 
 def test_a_word_is_dragged_by_touch(browser: Browser, site: str) -> None:
-    with on_a_phone(browser, site, STEM) as visit:
+    with page.on_a_phone(browser, site, STEM) as visit:
         widget = visit.widget(STEM)
         hold(widget)
         widget.locator(".line-up").scroll_into_view_if_needed()
-        (x, y), (to, _) = middle(chip(widget, "Your")), middle(chip(widget, "starts"))
-        swipe(visit.page, (x, y), (to + 12, y))
+        (x, y), (to, _) = page.middle(chip(widget, "Your")), page.middle(chip(widget, "starts"))
+        page.swipe(visit.page, (x, y), (to + 12, y))
         assert line_up(widget) == ["journey", "starts", "Your", "with", "one", "step"]
-        frame = box_of(widget.locator(".frame"))
+        frame = page.box_of(widget.locator(".frame"))
         for place in widget.locator(".stands").all():
-            box = box_of(place)
+            box = page.box_of(place)
             assert box["width"] >= 24 and box["height"] >= 24
             assert box["x"] + box["width"] <= frame["x"] + frame["width"]
 
 
 def test_words_that_come_and_go_leave_the_others_where_they_stand(
-    widget: Locator, visit: Visit
+    widget: Locator, visit: page.Visit
 ) -> None:
-    button(widget, "Reverse").click()
-    word(widget, 2).fill("walk")
+    page.button(widget, "Reverse").click()
+    page.word(widget, 2).fill("walk")
     assert line_up(widget) == ["step", "one", "with", "starts", "walk", "Your"]
-    word(widget, 2).focus()
+    page.word(widget, 2).focus()
     visit.page.keyboard.press("Control+a")
     visit.page.keyboard.type("long walk")
     assert line_up(widget) == ["step", "one", "with", "starts", "long", "walk", "Your"]
-    button(widget, "Add word").click()
+    page.button(widget, "Add word").click()
     assert line_up(widget)[-2:] == ["Your", "word"]
-    button(widget, "remove one").click()
+    page.button(widget, "remove one").click()
     assert line_up(widget) == ["step", "with", "starts", "long", "walk", "Your", "word"]
-    button(widget, "Add word").click()
-    button(widget, "Add word").click()
-    assert problem(widget) == "There is room for 8 words: remove one first."
+    page.button(widget, "Add word").click()
+    page.button(widget, "Add word").click()
+    assert page.problem(widget) == "There is room for 8 words: remove one first."
     for _ in range(7):
         widget.get_by_role("button", name="remove").first.click()
     assert line_up(widget) == ["word"]
     assert verdict(widget) == "One word has only one order. Add words."
 
 
-def test_a_little_change_is_not_none(widget: Locator) -> None:
-    hold(widget, x=[[v / 2 for v in row] for row in X], place=[1, 0, 2, 3, 4, 5], kind=2)
-    change = received(widget)["change"]
-    little = ((change >= 1e-6) & (change < 0.005)).tolist()
-    assert little == [False, True, False, True, True, False]
-    texts = widget.locator(".change").all_inner_texts()
-    assert [text == "<0.01" for text in texts] == little
-
-
-@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_words_and_rows_travel_when_they_are_shuffled(
-    browser: Browser, site: str, motion: Any
-) -> None:
-    with browser.new_context(reduced_motion=motion) as context:
-        widget = Visit(context, site, page_with_only(STEM)).widget(STEM)
+def test_words_and_rows_travel_when_they_are_shuffled(widget: Locator, visit: page.Visit) -> None:
+    motions: dict[Any, int] = {"reduce": 0, "no-preference": 6}
+    for motion, travelling in motions.items():
+        visit.page.emulate_media(reduced_motion=motion)
         hold(widget)
         running = "el.shadowRoot.getAnimations()"
         widget.evaluate(f"el => Promise.all({running}.map((one) => one.finished))")
-        widget.page.evaluate(WATCH_MOTION)
-        button(widget, "Reverse").click()
-        settled(widget)
-        standing = sum("stands" in one for one in moved(widget.page))
-        assert standing == (0 if motion == "reduce" else 6)
+        visit.page.evaluate(page.WATCH_MOTION)
+        page.button(widget, "Reverse").click()
+        page.settled(widget)
+        assert sum("stands" in one for one in page.moved(visit.page)) == travelling
         assert line_up(widget) == WORDS[::-1]
 
 
 def test_lines_lead_from_where_a_word_stood_to_where_it_stands(widget: Locator) -> None:
     hold(widget, place=[3, 0, 3, 0, 3, 0])
     assert line_up(widget) == ["journey", "with", "step", "Your", "starts", "one"]
+    hold(widget, x=[[v / 2 for v in row] for row in X], place=[1, 0, 2, 3, 4, 5], kind=2)
+    change = page.received(widget)["change"]
+    little = ((change >= 1e-6) & (change < 0.005)).tolist()
+    assert little == [False, True, False, True, True, False]
+    texts = widget.locator(".change").all_inner_texts()
+    assert [text == "<0.01" for text in texts] == little, "a little change is not none"
     hold(widget, place=[2, 0, 1, 5, 4, 3])
     ways = widget.locator(".ways path").evaluate_all("all => all.map((p) => p.getAttribute('d'))")
     ends = [[float(n) for n in re.findall(r"[\d.]+", path)] for path in ways]
@@ -310,6 +281,6 @@ def test_lines_lead_from_where_a_word_stood_to_where_it_stands(widget: Locator) 
         (i + 0.5, t + 0.5) for t, i in enumerate([1, 2, 0, 5, 4, 3])
     ]
     rows = widget.locator(".vectors").first.locator("tr")
-    box, first, last = map(box_of, (widget.locator(".ways"), rows.first, rows.last))
+    box, first, last = map(page.box_of, (widget.locator(".ways"), rows.first, rows.last))
     assert box["y"] == pytest.approx(first["y"], abs=2)
     assert box["y"] + box["height"] == pytest.approx(last["y"] + last["height"], abs=2)

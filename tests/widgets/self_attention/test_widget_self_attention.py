@@ -3,22 +3,8 @@
 import inspect
 from typing import Any
 
+import browsing as page
 import pytest
-from browsing import (
-    WATCH_MOTION,
-    Opener,
-    Visit,
-    box_of,
-    by_link,
-    cut_off,
-    followed_by_hand,
-    inputs_of,
-    moved,
-    on_a_phone,
-    page_of,
-    settled,
-    until,
-)
 from playwright.sync_api import Browser, BrowserContext, Locator, expect
 
 from tinylib import attention_scoring, self_attention
@@ -29,20 +15,15 @@ ASKS = f"{STEM}-2"  # the chapter's second one, whose matrices change something
 
 
 @pytest.fixture
-def visit(opened: Opener) -> Visit:
-    return opened(page_of(STEM))
-
-
-@pytest.fixture
-def widget(visit: Visit) -> Locator:
+def widget(visit: page.Visit) -> Locator:
     return journey_of(visit)
 
 
-def journey_of(visit: Visit) -> Locator:
+def journey_of(visit: page.Visit) -> Locator:
     """The state with six words."""
     widget = visit.widget(ASKS)
     widget.get_by_role("radio", name="Your journey").check()
-    settled(widget)
+    page.settled(widget)
     return widget
 
 
@@ -75,7 +56,7 @@ def chosen(widget: Locator) -> str:
 
 
 def test_a_tap_chooses_a_word_and_brings_up_no_keyboard(browser: Browser, site: str) -> None:
-    with on_a_phone(browser, site, STEM) as visit:
+    with page.on_a_phone(browser, site, STEM) as visit:
         widget = journey_of(visit)
         assert chosen(widget) == "journey"
         widget.get_by_role("button", name="with", exact=True).first.tap()
@@ -85,16 +66,16 @@ def test_a_tap_chooses_a_word_and_brings_up_no_keyboard(browser: Browser, site: 
         expect(widget.get_by_role("textbox", name="word 4")).to_be_focused()
 
 
-@pytest.mark.parametrize("opens", ["dblclick", "Enter"])
-def test_a_double_click_or_enter_renames_a_word(widget: Locator, opens: str) -> None:
-    word = widget.get_by_role("button", name="with", exact=True).first
-    word.dblclick() if opens == "dblclick" else word.press(opens)
-    box = widget.get_by_role("textbox", name="word 4")
-    expect(box).to_be_focused()
-    box.fill("river")
-    box.press("Enter")
-    assert inputs_of(widget)["words"][3] == "river" and box.count() == 0
-    expect(widget.get_by_role("button", name="river", exact=True).first).to_be_focused()
+def test_a_double_click_or_enter_renames_a_word(widget: Locator) -> None:
+    for opens, name, other in (("dblclick", "with", "river"), ("Enter", "river", "bank")):
+        word = widget.get_by_role("button", name=name, exact=True).first
+        word.dblclick() if opens == "dblclick" else word.press(opens)
+        box = widget.get_by_role("textbox", name="word 4")
+        expect(box).to_be_focused()
+        box.fill(other)
+        box.press("Enter")
+        assert page.inputs_of(widget)["words"][3] == other and box.count() == 0
+        expect(widget.get_by_role("button", name=other, exact=True).first).to_be_focused()
     widget.page.keyboard.press("ArrowLeft")
     assert chosen(widget) == "starts"
 
@@ -117,7 +98,7 @@ def test_a_number_says_where_it_comes_from(widget: Locator) -> None:
     cell(widget, "q", 1, 0).hover()
     assert lit(widget) == {"x": 3, "w_q": 3}
     widget.get_by_role("checkbox", name="causal").click()
-    settled(widget)
+    page.settled(widget)
     cell(widget, "scores", 1, 2).hover()
     assert "“starts” comes after “journey”: the causal mask" in explanation.inner_text()
     widget.get_by_role("button", name="Undo").hover()
@@ -151,7 +132,7 @@ def test_its_lines_of_code_are_those_of_the_chapter() -> None:
 
 def steps_of(widget: Locator) -> list[tuple[str, str, dict[str, int]]]:
     """What each step says, its line of code, and what it lights."""
-    followed_by_hand(widget)
+    page.followed_by_hand(widget)
     steps = []
     for step in range(1, 10):
         widget.locator(".place").filter(has_text=f"step {step} of 9").wait_for()
@@ -172,7 +153,7 @@ def test_a_word_is_followed_in_nine_steps(widget: Locator) -> None:
     assert steps[7][0].count("·") == 6 and steps[7][2] == {"weights": 6, "v": 18, "context": 3}
     for name in ("scaled", "causal"):
         widget.locator(f"[data-input={name}]").click()
-        settled(widget)
+        page.settled(widget)
     bar = widget.locator(".journey input[type=range]")
     bar.fill("4.5")  # slid back, to the middle of a step
     says = widget.locator(".journey .says")
@@ -183,30 +164,31 @@ def test_a_word_is_followed_in_nine_steps(widget: Locator) -> None:
 
 
 def test_the_step_is_part_of_the_link(
-    widget: Locator, context: BrowserContext, visit: Visit
+    widget: Locator, context: BrowserContext, visit: page.Visit
 ) -> None:
     steps_of(widget)
     widget.page.keyboard.press("ArrowLeft")
-    until(widget, "el => el.shadowRoot.querySelector('.place').textContent === 'step 8 of 9'")
-    other = by_link(widget, context, visit.site)
+    page.until(widget, "el => el.shadowRoot.querySelector('.place').textContent === 'step 8 of 9'")
+    other = page.by_link(widget, context, visit.site)
     restored = other.widget(ASKS)
     expect(restored.locator(".place")).to_have_text("step 8 of 9")
     assert lit(restored, "lit") == {"weights": 6, "v": 18, "context": 3}
 
 
-@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_nothing_moves_for_a_reader_who_wants_no_motion(
-    browser: Browser, site: str, motion: Any
-) -> None:
+def test_nothing_moves_for_a_reader_who_wants_no_motion(visit: page.Visit, widget: Locator) -> None:
     """The steps say and light the same. Nothing moves before it is asked for, either."""
-    with browser.new_context(reduced_motion=motion) as context:
-        widget = journey_of(Visit(context, site, page_of(STEM)))
-        assert widget.evaluate("el => el.shadowRoot.getAnimations().length") == 0
-        widget.page.evaluate(WATCH_MOTION)
-        widget.locator(".journey .start").press(" ")
+    assert widget.evaluate("el => el.shadowRoot.getAnimations().length") == 0
+    motions: dict[Any, int] = {"reduce": 0, "no-preference": 3}
+    for motion, ghosts in motions.items():
+        visit.page.emulate_media(reduced_motion=motion)
+        widget = journey_of(visit)
+        page.until(widget, "el => !el.shadowRoot.getAnimations().length")
+        visit.page.evaluate(page.WATCH_MOTION)
+        start = widget.locator(".journey .start")
+        start.press(" ")
         expect(widget.locator(".place")).to_have_text("step 1 of 9")
-        ghosts = sum("ghost" in one for one in moved(widget.page))
-        assert ghosts == (0 if motion == "reduce" else 3)
+        assert sum("ghost" in one for one in page.moved(visit.page)) == ghosts
+        page.button(widget, "Reset").click()
 
 
 # ------------------------------------------------------------------ the states to start from
@@ -221,10 +203,10 @@ def rename(widget: Locator, number: int, word: str) -> None:
     widget.locator(".rename").nth(number - 1).click()
     widget.get_by_role("textbox", name=f"word {number}", exact=True).fill(word)
     widget.page.keyboard.press("Enter")
-    settled(widget)
+    page.settled(widget)
 
 
-def test_a_bank_turns_from_the_river_to_the_money(visit: Visit) -> None:
+def test_a_bank_turns_from_the_river_to_the_money(visit: page.Visit) -> None:
     widget = visit.widget(STEM)
     assert chosen(widget) == "bank"
     assert context_of(widget, 2) == pytest.approx([1.40, 0.47, 0.03], abs=0.01)
@@ -232,11 +214,11 @@ def test_a_bank_turns_from_the_river_to_the_money(visit: Visit) -> None:
     assert context_of(widget, 2) == pytest.approx([0.47, 1.40, 0.03], abs=0.01)
 
 
-def test_each_state_to_start_from_brings_its_words_and_their_embeddings(visit: Visit) -> None:
+def test_each_state_to_start_from_brings_its_words_and_their_embeddings(visit: page.Visit) -> None:
     widget = visit.widget(STEM)
     about = widget.locator(".examples .about")
     widget.get_by_role("radio", name="trained").check()
-    settled(widget)
+    page.settled(widget)
     assert chosen(widget) == "bank" and about.inner_text().startswith("All numbers were learned")
     assert context_of(widget, 6)[0] > 0 < context_of(widget, 2)[0]
     rename(widget, 6, "money")
@@ -244,13 +226,13 @@ def test_each_state_to_start_from_brings_its_words_and_their_embeddings(visit: V
     assert widget.get_by_role("radio", name="trained").is_checked()
     widget.get_by_role("button", name="Undo").click()
     widget.get_by_role("button", name="Undo").click()
-    settled(widget)
-    assert inputs_of(widget)["words"] == ["the", "river", "bank"]
+    page.settled(widget)
+    assert page.inputs_of(widget)["words"] == ["the", "river", "bank"]
     assert widget.get_by_role("radio", name="the river bank").is_checked()
 
 
 def test_the_matrices_are_folded_until_they_are_asked_for_or_change_something(
-    visit: Visit, context: BrowserContext, site: str
+    visit: page.Visit, context: BrowserContext, site: str
 ) -> None:
     """The chapter's first widget stands before the words query, key and value are explained."""
     widget = visit.widget(STEM)
@@ -272,7 +254,7 @@ def test_the_matrices_are_folded_until_they_are_asked_for_or_change_something(
     assert matrix.is_visible() and fold.get_attribute("aria-expanded") == "true"
     assert widget.locator(".about").inner_text().startswith("The matrices are the identity")
     assert "the query of the one times the key of the other" in step_text()
-    other = by_link(widget, context, site)
+    other = page.by_link(widget, context, site)
     assert other.widget(STEM).locator(".role").first.is_visible()
     widget.get_by_role("button", name="Reset").click()
     assert matrix.is_hidden()
@@ -281,20 +263,21 @@ def test_the_matrices_are_folded_until_they_are_asked_for_or_change_something(
 STATES = ["the river bank", "“bank” asks", "Your journey", "trained"]
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_each_of_them_fits_a_laptops_screen(visit: Visit, state: str) -> None:
+def test_each_of_them_fits_a_laptops_screen(visit: page.Visit) -> None:
     """All that can be changed, and all that follows, at 1280 × 800; and no number is cut off."""
     visit.page.set_viewport_size({"width": 1280, "height": 800})
     widget = visit.widget(STEM)
-    widget.get_by_role("radio", name=state).check()
-    settled(widget)
-    assert box_of(widget.locator(".frame"))["height"] <= 800
-    assert cut_off(widget.locator(".matrix input, .heat td span, .heat tbody th")) == []
-    fold = widget.get_by_role("button", name="queries, keys and values")
-    if fold.is_visible():
-        assert box_of(widget.locator(".frame"))["height"] <= 700
-        fold.click()
-        assert box_of(widget.locator(".frame"))["height"] <= 800
-    start = box_of(widget.locator(".journey .start"))
-    states = box_of(widget.locator(".examples .picks"))
-    assert states["x"] + states["width"] < start["x"], "the button covers nothing"
+    fold = page.button(widget, "queries, keys and values")
+    for state in STATES:
+        widget.get_by_role("radio", name=state).check()
+        page.settled(widget)
+        assert page.box_of(widget.locator(".frame"))["height"] <= 800
+        assert page.cut_off(widget.locator(".matrix input, .heat td span, .heat tbody th")) == []
+        if fold.is_visible():
+            assert page.box_of(widget.locator(".frame"))["height"] <= 700
+            fold.click()
+            assert page.box_of(widget.locator(".frame"))["height"] <= 800
+            page.button(widget, "Reset").click()
+        start = page.box_of(widget.locator(".journey .start"))
+        states = page.box_of(widget.locator(".examples .picks"))
+        assert states["x"] + states["width"] < start["x"], "the button covers nothing"
