@@ -15,7 +15,7 @@ import subprocess
 from typing import Any
 
 from browsing import PAGES, ROOT, served
-from conftest import find_chromium
+from chromium import find_chromium
 
 LIGHTHOUSE = "lighthouse@12.8.2"
 FOLDER = ROOT / "_build" / "lighthouse"

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from browsing import WIDGETS, Visit, launch, page_of, served, settled
-from conftest import find_chromium
+from chromium import find_chromium
 from playwright.sync_api import Browser, sync_playwright
 
 from tinylib.lab.train.precision import processor

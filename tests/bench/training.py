@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from browsing import FLAGS, UNOPTIMISED, WIDGETS, Visit, page_of, served
-from conftest import find_chromium
+from chromium import find_chromium
 from playwright.sync_api import Browser, Locator, sync_playwright
 
 from tinylib.lab.train.precision import processor
