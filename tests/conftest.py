@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import jaxtyping
-import kernels  # noqa: F401 - the kernels of chapters are started once more
 import pytest
 from amounts import THOROUGH, many
 from chromium import find_chromium

@@ -126,7 +126,7 @@ def execute(run: Run, variant: str, workers: int, options: Sequence[str]) -> boo
     log = LOGS / f"{'-'.join(run)}.log"
     together = "loadfile" if run.part == "chapters" else "loadgroup"  # a chapter has one kernel
     at_once = ["-n", str(workers), "--dist", together] if workers > 1 else []
-    chosen = ["-q", "-rfE", "--tb=short", "-p", "kernels", *at_once, *options]
+    chosen = ["-q", "-rfE", "--tb=short", *at_once, *options]
     command = [sys.executable, "-m", "pytest", *chosen]
     paths = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
     began = time.monotonic()

@@ -1,7 +1,7 @@
-"""A chapter in JupyterLab: the same widget, computed by torch in the kernel."""
+"""Widgets in JupyterLab: the same as in pages, computed by torch in the kernel."""
 
+import copy
 import importlib
-import json
 import os
 import re
 import secrets
@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,10 +22,10 @@ import pytest
 import torch
 from browsing import PATIENCE, ROOT, expected, launch, line, shown
 from jupyterlab.commands import get_app_dir  # type: ignore[import-untyped]
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
-from refresh import canonical
-from test_self_attention import X
+from refresh import canonical, set_up_cell
 
 from tinylib.generation import Sampling
 from tinylib.gpt import GPTConfig
@@ -41,43 +41,23 @@ from tinylib.live.translator import translator
 from tinylib.transformer import Transformer
 from tinylib.transformer_block import TransformerConfig
 from tinylib.widgets.self_attention.colour_trainer import ColourTrainer
+from tinylib.widgets.self_attention.self_attention import SelfAttentionWidget
 from tinylib.widgets.transformer.transformer import MOST_STEPS
 
-CHAPTER = "06_self_attention.ipynb"
-SENTENCES = "sentences.ipynb"
-OWN = "own.ipynb"
+NOTEBOOK = "widgets.ipynb"
 STATE = "application/vnd.jupyter.widget-state+json"
 TOKEN = secrets.token_urlsafe()  # who does not know it can run nothing here
-CODE = """
-import sys
-sys.path.insert(0, '..')
-from tinylib.widgets.{stem}.{stem} import *
-{call}
-""".strip()
-CELLS = {
-    "encoder_decoder": "EncoderDecoderWidget('the cat is happy .')",
-    "decoding": "DecodingWidget('the cat is happy .', width=2)",
-}
-
-
-def thread() -> dict[str, Any]:
-    """What the chapter's first widget begins with."""
-    one = torch.eye(3).tolist()
-    return {
-        "words": "Your journey starts with one step".split(),
-        "x": X.tolist(),
-        **{name: [row[:] for row in one] for name in ("w_q", "w_k", "w_v")},
-        "causal": False,
-        "scaled": False,
-    }
-
-
 PAIRS = [("the cat isn't here .", "猫 不 在 这 里 。"), ("a dog sees you !", "собака l' tree 😀 !")]
 TEXT = "“you’re” 😀 茶 and Я люблю.\n"
-MINE = {
-    "transformer": "TransformerWidget.of('mine.safetensors')(\"the cat isn't here .\")",
-    "generation": f"GenerationWidget.of('writer.safetensors')({TEXT[:9]!r}, length=5)",
+WIDGETS = {  # one cell each: the folder and module of the widget, and the call that shows it
+    "self_attention.self_attention": "SelfAttentionWidget.example('journey')",
+    "self_attention.colour_trainer": "ColourTrainer()",
+    "encoder_decoder.encoder_decoder": "EncoderDecoderWidget('the cat is happy .')",
+    "decoding.decoding": "DecodingWidget('the cat is happy .', width=2)",
+    "transformer.transformer": f"TransformerWidget.of('mine.safetensors')({PAIRS[0][0]!r})",
+    "generation.generation": f"GenerationWidget.of('writer.safetensors')({TEXT[:9]!r}, length=5)",
 }
+STORED = ("encoder_decoder", "decoding")  # those with an output, as a chapter stores it
 
 
 def own_models() -> tuple[OwnModel, OwnModel]:
@@ -98,44 +78,28 @@ def own_models() -> tuple[OwnModel, OwnModel]:
     return OwnModel(model, Fit(), {}, metadata), OwnModel(writer, Fit(), {}, metadata_of(writer))
 
 
-def in_a_notebook(calls: Mapping[str, str]) -> str:
-    cells: list[dict[str, Any]] = []
-    for stem, call in calls.items():
-        code = CODE.format(stem=stem, call=call)
-        cells.append({"cell_type": "code", "id": stem, "execution_count": None, "metadata": {}})
-        cells[-1] |= {"source": code, "outputs": []}
+def notebook_text() -> str:
+    """A notebook of the chapters' first cell and of one for each widget."""
+    cells = [set_up_cell()]
+    for module, call in WIDGETS.items():
+        name = module.partition(".")[2]
+        cell = new_code_cell(f"from tinylib.widgets.{module} import *\n{call}", id=name)
+        if name in STORED:
+            html = eval(call, vars(importlib.import_module(f"tinylib.widgets.{module}")))._html()
+            data = {"text/html": html, "text/plain": call}
+            cell.outputs = [new_output("execute_result", data, execution_count=1)]
+        cells.append(cell)
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}}
-    return json.dumps(notebook | {"cells": cells})
-
-
-def sentences() -> str:
-    """A notebook with the widgets of CELLS, each with the output that is stored in a chapter."""
-    cells = []
-    for stem, call in CELLS.items():
-        module = importlib.import_module(f"tinylib.widgets.{stem}.{stem}")
-        html = eval(call, vars(module))._html()
-        code = CODE.format(stem=stem, call=call)
-        output = {"output_type": "execute_result", "execution_count": 1, "metadata": {}}
-        output["data"] = {"text/html": html, "text/plain": call}
-        cells.append(
-            {"cell_type": "code", "id": stem, "execution_count": 1, "metadata": {}}
-            | {"source": code, "outputs": [output]}
-        )
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}}
-    return json.dumps(notebook | {"cells": cells})
+    return nbformat.v4.writes(new_notebook(cells=cells, metadata={"kernelspec": kernel}))
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a JupyterLab over a copy of the chapter, with settings of its own."""
+    """The address of a JupyterLab over a course with this notebook, with settings of its own."""
     course = tmp_path_factory.mktemp("course")
     (course / "tinylib").symlink_to(ROOT / "tinylib")
     (course / "chapters").mkdir()
-    shutil.copy(ROOT / "chapters" / CHAPTER, course / "chapters")
-    (course / "chapters" / SENTENCES).write_text(sentences())
-    (course / "chapters" / OWN).write_text(in_a_notebook(MINE))
+    (course / "chapters" / NOTEBOOK).write_text(notebook_text())
     for model, name in zip(own_models(), ("mine", "writer"), strict=True):
         model.save(course / "chapters" / f"{name}.safetensors")
     (course / "settings").mkdir()
@@ -143,21 +107,12 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port, log = 8400 + os.getpid() % 500, course / "lab.log"
     own = {f"JUPYTER_{kind}_DIR": str(course / ".jupyter" / kind) for kind in ("CONFIG", "RUNTIME")}
     own["JUPYTER_TOKEN"] = TOKEN  # not as an option, since others may list the processes
-    options = f"--no-browser --allow-root --ServerApp.port={port}"
+    options = f"""--no-browser --allow-root --ServerApp.port={port}
+        --ServerApp.root_dir={course} --LabApp.app_settings_dir={course}/settings"""
+    command = [sys.executable, "-m", "jupyter", "lab", *options.split()]
     with log.open("w") as out:
         server = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "jupyter",
-                "lab",
-                *options.split(),
-                f"--ServerApp.root_dir={course}",
-                f"--LabApp.app_settings_dir={course / 'settings'}",
-            ],
-            env=os.environ | own,
-            stdout=out,
-            stderr=subprocess.STDOUT,
+            command, env=os.environ | own, stdout=out, stderr=subprocess.STDOUT
         )
     address = f"http://localhost:{port}"
     try:
@@ -169,9 +124,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(300):
+    end = time.monotonic() + PATIENCE / 1000
+    while time.monotonic() < end:
         try:
-            urllib.request.urlopen(url, timeout=1).close()
+            urllib.request.urlopen(url, timeout=9).close()
             return
         except OSError:
             assert server.poll() is None, log.read_text()[-2000:]
@@ -185,19 +141,18 @@ def page(chromium_path: str) -> Iterator[Page]:
         browser = launch(playwright, chromium_path)
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
         page.set_default_timeout(PATIENCE)
-        expect.set_options(timeout=PATIENCE)
         yield page
         browser.close()
 
 
-def open_notebook(page: Page, lab: str, name: str) -> None:
-    page.goto(f"{lab}/lab/tree/chapters/{name}?reset&token={TOKEN}")
+def open_notebook(page: Page, lab: str) -> None:
+    page.goto(f"{lab}/lab/tree/chapters/{NOTEBOOK}?reset&token={TOKEN}")
     page.locator(".jp-Notebook .jp-Cell").first.click()
     page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]")
 
 
 def run_all(page: Page) -> None:
-    """Start the cells until the notebook shows a widget.
+    """Start the cells until the notebook shows all widgets.
 
     On a busy machine JupyterLab 4.6 sometimes drops all that was asked to run just after a kernel
     has started: it empties the cells' outputs and prompts, and waits. A reader presses again.
@@ -208,49 +163,48 @@ def run_all(page: Page) -> None:
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         for quarters in range(PATIENCE // 250):
-            if page.locator(".frame").count():
+            if page.locator(".frame").count() == len(WIDGETS):
                 return
             if quarters > 40 and prompt.inner_text().strip() == "[ ]:":
                 break
             page.wait_for_timeout(250)
-    pytest.fail(f"no widget: {page.locator('.jp-Notebook').first.inner_text()}")
+    pytest.fail(f"not all widgets: {page.locator('.jp-Notebook').first.inner_text()}")
 
 
-def open_with_saved_widgets(page: Page, lab: str, name: str) -> None:
+def open_with_saved_widgets(page: Page, lab: str) -> None:
     """Open the notebook until its saved widgets stand in it.
 
     JupyterLab first asks the starting kernel which widgets it holds. If that one answer is lost, as
     on a busy machine, it waits for ever and shows none of the saved ones. A reader loads it again.
     """
     for _ in range(3):
-        open_notebook(page, lab, name)
+        open_notebook(page, lab)
         with suppress(PlaywrightTimeout):
             page.locator(".frame").first.wait_for(timeout=PATIENCE / 3)
             return
     pytest.fail(f"no saved widget: {page.locator('.jp-Notebook').first.inner_text()}")
 
 
-def shut_down(page: Page) -> None:
-    page.get_by_role("menuitem", name="Kernel", exact=True).click()
-    page.get_by_role("menuitem", name="Shut Down Kernel", exact=True).click()
-    page.get_by_text("No Kernel").first.wait_for()
-
-
 @pytest.fixture(scope="module")
 def notebook(page: Page, lab: str) -> Page:
-    """The chapter, run from the first cell to the last, at the widget with six words."""
-    open_notebook(page, lab, CHAPTER)
+    """The notebook, run from the first cell to the last. Before, there are the stored tables."""
+    open_notebook(page, lab)
+    stored = page.locator(".tl-live")
+    expect(stored.nth(1)).to_contain_text("le chat est heureux .")
+    assert stored.count() == 2 and "spec" not in stored.first.inner_text()
     run_all(page)
-    page.get_by_text("Follow one word").last.scroll_into_view_if_needed()
     return page
 
 
-@pytest.fixture(scope="module")
+def frame_of(page: Page, name: str) -> Locator:
+    """The widget of this module."""
+    return page.locator(".frame").nth([module.partition(".")[2] for module in WIDGETS].index(name))
+
+
+@pytest.fixture
 def widget(notebook: Page) -> Locator:
-    of_journey = notebook.get_by_role("button", name="rename journey", exact=True)
-    frame = notebook.locator(".frame").filter(has=of_journey)
-    frame.wait_for()
-    return frame
+    """The widget with six words."""
+    return frame_of(notebook, "self_attention")
 
 
 def assert_kernel_answers(widget: Locator, inputs: dict[str, Any]) -> None:
@@ -273,11 +227,11 @@ def test_the_server_answers_only_with_its_token(lab: str) -> None:
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(contents)
     with urllib.request.urlopen(f"{contents}?token={TOKEN}") as answer:
-        assert CHAPTER in answer.read().decode()
+        assert NOTEBOOK in answer.read().decode()
 
 
 def test_torch_answers_each_edit(widget: Locator) -> None:
-    inputs = thread()
+    inputs = copy.deepcopy(SelfAttentionWidget.example("journey").inputs)
     assert widget.locator(".where").text_content() == "Computed by PyTorch, in the kernel."
     assert widget.get_by_role("button", name="Copy link").count() == 0
     assert_kernel_answers(widget, inputs)
@@ -333,11 +287,10 @@ def test_a_number_is_asked_by_keys_that_are_not_the_notebooks(
 
 def test_torch_trains_in_the_kernel(notebook: Page) -> None:
     """One step, and then several, until Pause; the losses are those of the class itself."""
-    one = notebook.get_by_role("button", name="One step", exact=True)
-    trainer = notebook.locator(".frame").filter(has=one)
+    trainer = frame_of(notebook, "colour_trainer")
     pace, now = trainer.locator(".pace"), trainer.locator(".runs .now b")
     settings = {name: ColourTrainer().inputs[name] for name in ColourTrainer.settings}
-    one.click()
+    trainer.get_by_role("button", name="One step", exact=True).click()
     expect(pace).to_have_text("step 1 of 400")
     expect(now).to_have_text(f"{ColourTrainer.run(1, **settings).losses[0]:.3f}")
     trainer.get_by_role("button", name="Go on").click()
@@ -347,31 +300,8 @@ def test_torch_trains_in_the_kernel(notebook: Page) -> None:
     expect(trainer.locator(".where")).to_have_text("Computed by PyTorch, in the kernel.")
 
 
-def test_a_restart_of_the_kernel_is_noticed(notebook: Page, widget: Locator) -> None:
-    shut_down(notebook)
-    widget.get_by_label("w_v of 1, 1", exact=True).fill("3")
-    expect(widget).to_have_class("frame stale")
-    expect(widget.locator(".where")).to_have_text("Computing…")
-    expect(widget.locator(".heat").first).to_have_attribute("aria-busy", "true")
-    widget.get_by_text("Still waiting for the new numbers.").wait_for()
-
-
-@pytest.fixture(scope="module")
-def translations(page: Page, lab: str) -> Page:
-    """Before the cells are run there are tables."""
-    open_notebook(page, lab, SENTENCES)
-    stored = page.locator(".tl-live")
-    expect(stored.nth(1)).to_contain_text("le chat est heureux .")
-    assert stored.count() == 2 and "spec" not in stored.first.inner_text()
-    run_all(page)
-    expect(page.locator(".frame")).to_have_count(2)
-    return page
-
-
-def test_sentences_are_translated_by_the_kernel(translations: Page) -> None:
-    """After it, torch answers what is typed."""
-    page = translations
-    vector, tree = page.locator(".frame").nth(0), page.locator(".frame").nth(1)
+def test_sentences_are_translated_by_the_kernel(notebook: Page) -> None:
+    vector, tree = (frame_of(notebook, name) for name in STORED)
     words, best = vector.locator(".said b"), tree.locator(".ends tbody tr:first-child th")
     says: dict[Locator, Callable[[str], None]] = {
         vector: lambda french: expect(words).to_have_text([*french.split(), "<eos>"]),
@@ -395,35 +325,9 @@ def test_sentences_are_translated_by_the_kernel(translations: Page) -> None:
     expect(tree.locator(".ends tbody tr")).to_have_count(4)  # greedy search is the fourth
 
 
-def test_what_was_saved_is_shown_when_it_is_opened_again(translations: Page, lab: str) -> None:
-    """Before any cell has run, by the setting that `make lab` and Binder bring; `make refresh`
-    leaves out the state that is saved for it."""
-    page = translations
-    with page.expect_response(lambda got: got.request.method == "PUT" and SENTENCES in got.url):
-        # By its button: a widget that has the focus keeps the keys, and then only what JupyterLab
-        # saves by itself, every two minutes, would be waited for.
-        page.locator(".jp-NotebookPanel-toolbar [data-jp-item-name=save]").click()
-    shut_down(page)
-    open_with_saved_widgets(page, lab, SENTENCES)
-    vector, tree = page.locator(".frame").nth(0), page.locator(".frame").nth(1)
-    expect(vector.locator(".said b")).to_have_text(["le", "chat", "est", "heureux", ".", "<eos>"])
-    expect(tree.locator(".ends tbody tr:first-child th")).to_have_text("le chat est heureux .")
-    assert page.get_by_text("Error displaying widget").count() == 0
-    line(vector).fill("the dogs are not sad .")
-    vector.get_by_text("Is the kernel running?").wait_for()
-
-    api = f"{lab}/api/contents/chapters/{SENTENCES}?token={TOKEN}"
-    saved = nbformat.from_dict(page.request.get(api).json()["content"])
-    assert len(saved.metadata.widgets[STATE]["state"]) >= 2
-    text = canonical(saved, "sentences")
-    assert "widget-view" not in text and STATE not in text and text.count("tl-live") == 2
-
-
-def test_models_of_ones_own_answer_in_their_own_languages(page: Page, lab: str) -> None:
+def test_models_of_ones_own_answer_in_their_own_languages(notebook: Page) -> None:
     """Their names stand on the widget, other scripts are typed and written, and torch computes."""
-    open_notebook(page, lab, OWN)
-    run_all(page)
-    reader, text = page.locator(".frame").nth(0), page.locator(".frame").nth(1)
+    reader, text = (frame_of(notebook, name) for name in ("transformer", "generation"))
     translates, writer = own_models()
 
     def says(english: str) -> str:
@@ -449,6 +353,41 @@ def test_models_of_ones_own_answer_in_their_own_languages(page: Page, lab: str) 
     expect(own).to_have_text(writes("Я’ 茶😀"))
     text.locator("textarea").fill("Q")
     expect(text.get_by_role("alert").first).to_contain_text("“Q” is none of the")
+
+
+def test_without_its_kernel_a_widget_says_so_and_what_was_saved_is_shown_again(
+    notebook: Page, widget: Locator, lab: str
+) -> None:
+    """Before any cell has run, by the setting that `make lab` and Binder bring; `make refresh`
+    leaves out the state that is saved for it."""
+    page = notebook
+    with page.expect_response(lambda got: got.request.method == "PUT" and NOTEBOOK in got.url):
+        # By its button: a widget that has the focus keeps the keys, and then only what JupyterLab
+        # saves by itself, every two minutes, would be waited for.
+        page.locator(".jp-NotebookPanel-toolbar [data-jp-item-name=save]").click()
+    page.get_by_role("menuitem", name="Kernel", exact=True).click()
+    page.get_by_role("menuitem", name="Shut Down Kernel", exact=True).click()
+    page.get_by_text("No Kernel").first.wait_for()
+    widget.get_by_label("w_v of 1, 1", exact=True).fill("3")
+    expect(widget).to_have_class("frame stale")
+    expect(widget.locator(".where")).to_have_text("Computing…")
+    expect(widget.locator(".heat").first).to_have_attribute("aria-busy", "true")
+    widget.get_by_text("Still waiting for the new numbers.").wait_for()
+
+    open_with_saved_widgets(page, lab)
+    vector, tree = (frame_of(page, name) for name in STORED)
+    expect(vector.locator(".said b")).to_have_text(["le", "chat", "est", "heureux", ".", "<eos>"])
+    expect(tree.locator(".ends tbody tr:first-child th")).to_have_text("le chat est heureux .")
+    assert page.get_by_text("Error displaying widget").count() == 0
+    line(vector).fill("the dogs are not sad .")
+    vector.get_by_text("Is the kernel running?").wait_for()
+
+    api = f"{lab}/api/contents/chapters/{NOTEBOOK}?token={TOKEN}"
+    saved = nbformat.from_dict(page.request.get(api).json()["content"])
+    assert len(saved.metadata.widgets[STATE]["state"]) >= len(WIDGETS)
+    text = canonical(saved, "widgets")
+    assert "widget-view" not in text and STATE not in text
+    assert text.count("tl-live") == len(WIDGETS)
 
 
 def test_the_settings_are_put_where_jupyterlab_reads_them() -> None:
