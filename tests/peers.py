@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tinylib.fast_modules import fast_modules
 from tinylib.generation import Sampling, choose_next
 from tinylib.gpt import GPT
-from tinylib.lab.fast_modules import fast_modules
 from tinylib.lab.models.torchs import arguments, as_torchs
 from tinylib.lab.models.torchs import torchs_layer as torchs_layer
 from tinylib.transformer import Transformer

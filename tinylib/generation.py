@@ -13,9 +13,9 @@ from tinylib.checks import (
     check_room,
 )
 from tinylib.decoding import Beams, at_least_float32, beam
+from tinylib.fast_modules import fast_modules
 from tinylib.gpt import GPT
 from tinylib.kv_cache import Caches, reserve_caches
-from tinylib.lab.fast_modules import fast_modules
 from tinylib.positional_encoding import Count, Number
 
 

@@ -36,10 +36,10 @@ from peers import gpt2, without_cache
 from torch import Tensor
 
 from tinylib.attention_cost import flops
+from tinylib.fast_modules import fast_modules
 from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig
 from tinylib.kv_cache import reserve_caches
-from tinylib.lab.fast_modules import fast_modules
 from tinylib.lab.recipes.language_models import MODERN
 from tinylib.lab.train import weights
 

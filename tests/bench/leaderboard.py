@@ -9,7 +9,7 @@ sentences a second that are translated greedily, 256 at a time.
 On `fra_eng` stand the figures that the recipes recorded, and those of the last race on 15 000
 pairs, which `python tests/bench/translation.py --transformer` runs; without one, the last recorded.
 
-Writes tinylib/weights/results/leaderboard.json, which tinylib/lab/models/leaderboard.py reads.
+Writes tinylib/weights/results/leaderboard.json, which tinylib/lab/leaderboard.py reads.
 
     python tests/bench/leaderboard.py [--rounds 7]
 """
@@ -23,7 +23,7 @@ from benchmark import BUILD, arguments, clock, in_turns, machine, medians
 from tinylib.lab.data.batches import Batches, Pair, encode
 from tinylib.lab.data.corpora import Splits, bilingual
 from tinylib.lab.data.text import PAD
-from tinylib.lab.models.leaderboard import MEASURES, leaderboard
+from tinylib.lab.leaderboard import MEASURES, leaderboard
 from tinylib.lab.models.translation import (
     CONTENT,
     FIRST,

@@ -15,6 +15,7 @@ from peers import beside_transformers, close, gpt2, randomised, without_cache
 from torch import Tensor, nn
 
 from tinylib.checks import check_room
+from tinylib.fast_modules import fast_modules
 from tinylib.generation import (
     Number,
     Sampling,
@@ -28,7 +29,6 @@ from tinylib.generation import (
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.hooks import capture
 from tinylib.kv_cache import reserve_caches
-from tinylib.lab.fast_modules import fast_modules
 from tinylib.lab.models.language import uniform
 from tinylib.lab.train import weights
 
@@ -472,29 +472,6 @@ def test_what_is_called_before_a_layer_is_called() -> None:
     model.output.register_forward_pre_hook(lambda *_: calls.append(1))
     generate(model, tokens(1, 3), 6)
     assert len(calls) == 6
-
-
-def test_fast_modules_may_be_nested() -> None:
-    model, prompt = small().train(), tokens(1, 3)
-    before = [set(module.__dict__) for module in model.modules()]
-    wanted = generate(model, prompt, 6)
-    with fast_modules(model):
-        assert torch.equal(generate(model, prompt, 6), wanted)
-        assert not model.training
-        with torch.no_grad():
-            logits, _ = model.read(prompt, reserve_caches(model, 1, 9))
-        assert logits[0, -1].argmax() == wanted[0, 0]
-    assert [set(module.__dict__) for module in model.modules()] == before
-    assert all(module.training for module in model.modules())
-
-
-def test_with_fast_modules_what_is_wrong_is_refused(unchecked: None) -> None:
-    model = small()
-    with fast_modules(model), pytest.raises(ValueError, match="keys has width 7: make it 30"):
-        model.blocks[0].attention.project(torch.zeros(2, 30).double(), torch.zeros(2, 7).double())
-    model.blocks[1].attention.float()
-    with pytest.raises(RuntimeError, match="dtype"):
-        generate(model, tokens(1, 3), 2)
 
 
 def test_weights_stored_by_columns_are_the_same_weights(tmp_path: Path) -> None:

@@ -28,16 +28,15 @@ CONCEPTS = """
     checks hooks encoder_decoder decoding seq2seq bleu attention_scoring seq2seq_attention
     attention_cost self_attention fast_attention kv_cache positional_encoding
     multi_head_attention synthesizer normalization feed_forward transformer_block transformer
-    fast_merges tokens gpt inside_gpt induction generation
+    fast_modules fast_merges tokens gpt inside_gpt induction generation
 """.split()
 # Concepts that are taught in another chapter's pages.
 WITHOUT_CHAPTER = set(
     """
-    checks hooks bleu attention_cost fast_attention fast_merges normalization feed_forward induction
+    checks hooks bleu attention_cost fast_attention fast_merges fast_modules normalization
+    feed_forward induction
     """.split()
 )
-# Of lab, concepts may use what makes a model faster, and computes nothing.
-FROM_LAB = {"tinylib.lab.fast_modules.fast_modules"}
 # Chapters that are not about one module.
 WITHOUT_MODULE = {"start", "ten_minutes", "training"}
 # The path that leads through other chapters' widgets; what it shows of its own is the start's.
@@ -281,9 +280,7 @@ def test_imports_point_one_way() -> None:
         target = rest.split(".")[0]
         if me in CONCEPTS:
             earlier = CONCEPTS[: CONCEPTS.index(me)]
-            assert target in earlier or name in FROM_LAB, (
-                f"{me} imports {name}: a concept may use only earlier concepts, and {FROM_LAB}"
-            )
+            assert target in earlier, f"{me} imports {name}: a concept may use only earlier ones"
         elif package == "lab":
             assert target in {*CONCEPTS, "lab"}, f"{me} imports {name}: lab may use only concepts"
         elif package == "live" and me != "live.export":  # which finds the widgets there are

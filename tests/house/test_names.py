@@ -57,7 +57,8 @@ def in_python() -> dict[str, list[str]]:
 
 
 def in_javascript() -> dict[str, list[str]]:
-    paths = [path.relative_to(ROOT).as_posix() for path in files() if path.suffix in (".js", ".mjs")]
+    scripts = [path for path in files() if path.suffix in (".js", ".mjs")]
+    paths = [path.relative_to(ROOT).as_posix() for path in scripts]
     command = [find_node(), "tests/identifiers.mjs", *paths]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8")
     assert run.returncode == 0, run.stderr

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tinylib.lab.models.leaderboard import (
+from tinylib.lab.leaderboard import (
     MEASURES,
     Measure,
     leaderboard,

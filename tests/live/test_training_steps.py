@@ -16,8 +16,8 @@ from browsing import BUILT, WIDGETS
 from node import PAGE, Engine, in_node
 from torch import nn
 
-from tinylib.lab.chance import numbers
 from tinylib.lab.train import optimisers
+from tinylib.lab.train.chance import numbers
 from tinylib.lab.train.functional import (
     BATCHES,
     SGD,

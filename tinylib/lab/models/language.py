@@ -21,9 +21,9 @@ from torch import Tensor
 from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
 from tinylib.hooks import in_eval_mode
-from tinylib.lab.chance import numbers
 from tinylib.lab.data.text import BOS, EOS, SPECIALS, Characters, Vocabulary, plainly
 from tinylib.lab.train import devices, weights
+from tinylib.lab.train.chance import numbers
 from tinylib.tokens import BytePairs
 
 Ids = Sequence[int] | Tensor | np.ndarray

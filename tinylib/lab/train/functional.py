@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
-from tinylib.lab.chance import numbers
+from tinylib.lab.train.chance import numbers
 from tinylib.lab.train.optimisers import orthogonal
 
 BATCHES = 2**24

@@ -13,7 +13,7 @@ export function uniform(seed, count) {
 
 const wrapped = (integer) => BigInt.asUintN(64, integer);
 
-/** As in tinylib/lab/chance.py, from its number `skip` on: each call gives the next one. */
+/** As in tinylib/lab/train/chance.py, from its number `skip` on: each call gives the next one. */
 export function numbers(seed, skip = 0) {
   let state = wrapped((BigInt(seed) << 32n) + BigInt(skip) * GAMMA);
   return () => {

@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import gaussian, masked_softmax
-from tinylib.lab.chance import numbers
 from tinylib.lab.data.curve import truth
+from tinylib.lab.train.chance import numbers
 from tinylib.lab.train.functional import SGD
 from tinylib.live.trainer import Trainer
 from tinylib.live.widget import Limits, table

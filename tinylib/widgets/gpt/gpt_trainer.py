@@ -17,10 +17,10 @@ from tinylib.generation import sample
 from tinylib.gpt import GPT, Block, GPTConfig, next_token_loss
 from tinylib.hooks import capture
 from tinylib.kv_cache import Cache, KVCache
-from tinylib.lab.chance import numbers
 from tinylib.lab.data.corpora import tiny_shakespeare
 from tinylib.lab.data.stories import first_stories
 from tinylib.lab.recipes.language_models import MODERN
+from tinylib.lab.train.chance import numbers
 from tinylib.lab.train.functional import AdamW, MuonAndAdamW, Optimiser
 from tinylib.live.schema import BadInput
 from tinylib.live.trainer import Trainer

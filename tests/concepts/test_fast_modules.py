@@ -1,0 +1,32 @@
+"""A model without nn.Module's search for its parts computes the same, and is left as it was."""
+
+import pytest
+import torch
+from test_generation import small, tokens
+
+from tinylib.fast_modules import fast_modules
+from tinylib.generation import generate
+from tinylib.kv_cache import reserve_caches
+
+
+def test_fast_modules_may_be_nested() -> None:
+    model, prompt = small().train(), tokens(1, 3)
+    before = [set(module.__dict__) for module in model.modules()]
+    wanted = generate(model, prompt, 6)
+    with fast_modules(model):
+        assert torch.equal(generate(model, prompt, 6), wanted)
+        assert not model.training
+        with torch.no_grad():
+            logits, _ = model.read(prompt, reserve_caches(model, 1, 9))
+        assert logits[0, -1].argmax() == wanted[0, 0]
+    assert [set(module.__dict__) for module in model.modules()] == before
+    assert all(module.training for module in model.modules())
+
+
+def test_with_fast_modules_what_is_wrong_is_refused(unchecked: None) -> None:
+    model = small()
+    with fast_modules(model), pytest.raises(ValueError, match="keys has width 7: make it 30"):
+        model.blocks[0].attention.project(torch.zeros(2, 30).double(), torch.zeros(2, 7).double())
+    model.blocks[1].attention.float()
+    with pytest.raises(RuntimeError, match="dtype"):
+        generate(model, tokens(1, 3), 2)
