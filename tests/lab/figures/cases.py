@@ -64,7 +64,7 @@ FEW = torch.where(NEXT > 0.05, NEXT, 0) / 0.84
 
 ENGLISH, FRENCH = "the cat does not see it".split(), "le chat ne le voit pas".split()
 GOLD = [(0,), (1,), (2, 3), (), (4,), (3,)]
-LOOKS = torch.tensor(  # the last row looks one word too far to the left
+ATTENDED = torch.tensor(  # the last row looks one word too far to the left
     [
         [0.9, 0.1, 0.0, 0.0, 0.0, 0.0],
         [0.2, 0.8, 0.0, 0.0, 0.0, 0.0],
@@ -183,7 +183,7 @@ DRAW: dict[str, Callable[[], Figure]] = {
     "heats": lambda: plot.heats(
         [(CAUSAL, WORDS, WORDS, "Scores"), (X, WORDS, ["1", "2", "3"], "x")]
     ),
-    "alignment": lambda: plot.alignment(LOOKS, FRENCH, ENGLISH, "Looks", GOLD),
+    "alignment": lambda: plot.alignment(ATTENDED, FRENCH, ENGLISH, "Looks", GOLD),
     "emerging": lambda: plot.emerging(
         ["bateau (boat)", "gris (grey)"],
         BOAT,

@@ -112,7 +112,7 @@ def test_queries_keys_and_values_enter_each_attention_of_the_transformer() -> No
     assert labels("transformer").count(r"$\times\,N$") == 2
 
 
-def test_only_in_pre_norm_is_the_way_of_x_free_of_norms() -> None:
+def test_only_in_pre_norm_is_the_residual_stream_free_of_norms() -> None:
     at = spots("add_norm")
     columns = [round((ends.x0 + ends.x1) / 2) for ends in wide_arrows("add_norm")]
     assert len(columns) == 6 + 4
@@ -177,7 +177,7 @@ def test_with_a_cache_only_the_last_row_is_computed() -> None:
     ("n", "k", "steps"),
     [(7, 3, (3, 7, 1)), (2, 2, (1, 2, 1)), (9, 4, (3, 9, 1)), (8, 2, (7, 8, 1))],
 )
-def test_paths_name_the_longest_way(n: int, k: int, steps: tuple[int, ...]) -> None:
+def test_paths_name_the_longest_path(n: int, k: int, steps: tuple[int, ...]) -> None:
     figure = self_attention.paths(n, k)
     found = [text for text in labels(figure) if "longest way" in text]
     assert found == [f"longest way: {count}" for count in steps]

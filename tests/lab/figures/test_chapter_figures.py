@@ -129,7 +129,7 @@ def test_each_matched_n_gram_is_joined_to_its_partner() -> None:
 # 04: scores
 
 
-def test_worked_pooling_writes_every_number_of_its_way() -> None:
+def test_worked_pooling_writes_every_number() -> None:
     weights = torch.tensor(cases.POOLED["scores"]).softmax(-1)
     parts = weights[:, None] * torch.tensor(cases.POOLED["values"])
     numbers = [*weights.tolist(), *parts.flatten().tolist(), *parts.sum(0).tolist()]
@@ -193,7 +193,7 @@ def test_a_layer_is_seen_in_the_plane_of_both_queries() -> None:
     assert counts("dropout", "0") == [1], "what is dropped"
 
 
-def test_a_worked_example_is_attention_and_writes_every_number_of_its_way() -> None:
+def test_a_worked_example_is_attention_and_writes_every_number() -> None:
     keys = cases.PAIR @ cases.QUERIES.repeat(1, 16)
     z = torch.nn.functional.scaled_dot_product_attention(keys[:1], keys, cases.PAIR @ cases.QUERIES)
     written = labels("worked_attention")
@@ -205,7 +205,7 @@ def test_a_worked_example_is_attention_and_writes_every_number_of_its_way() -> N
 # 07: positions
 
 
-def test_rasters_share_one_scale_of_colours_and_lie_the_right_way_up() -> None:
+def test_rasters_share_one_scale_of_colours_and_have_y_growing_downwards() -> None:
     images = drawn("rasters").drawing.axes[0].images[:-1]  # without the key
     full = float(cases.NEAR.max())
     for image, matrix in zip(images, cases.THREE.values(), strict=True):
@@ -451,8 +451,8 @@ def test_computing_takes_longer_than_reading_from_the_marked_place_on() -> None:
     _, empty, full = drawn("bottleneck").drawing.axes
     assert empty.get_xlim() == full.get_xlim() and empty.get_ylim() == full.get_ylim()
     assert [len(axes.patches) for axes in (empty, full)] == [0, 1]
-    beyond: Any = full.patches[0]
-    assert beyond.get_x() == 8
+    later: Any = full.patches[0]
+    assert later.get_x() == 8
 
 
 def test_shared_keys_are_as_wide_as_the_queries_that_share_them() -> None:

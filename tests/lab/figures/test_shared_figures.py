@@ -229,7 +229,7 @@ def test_every_gold_cell_is_framed_in_its_place_and_its_row_counted() -> None:
     assert cells == {(j, i) for i, right in enumerate(cases.GOLD) for j in right}
     assert len(at) == 6 + 1  # and the key
     assert "gold, found in 4 of 5 rows" in labels("alignment")
-    plain = plot.alignment(cases.LOOKS, cases.FRENCH, cases.ENGLISH, "Looks")
+    plain = plot.alignment(cases.ATTENDED, cases.FRENCH, cases.ENGLISH, "Looks")
     assert not frames(plain) and "gold" not in plain.alt
     perfect = plot.alignment(torch.eye(2), ["a", "b"], ["c", "d"], "m", [(0,), (0, 1)])
     assert "in 2 of 2 rows." in perfect.alt and "Elsewhere" not in perfect.alt

@@ -61,7 +61,7 @@ def architecture() -> Figure:
     )
 
 
-LOOKS = ({"color": COLOURS["positive"], "ls": (0, (4, 2))}, {"color": INK, "ls": "-"})
+STROKES = ({"color": COLOURS["positive"], "ls": (0, (4, 2))}, {"color": INK, "ls": "-"})
 
 
 def panels(
@@ -105,7 +105,7 @@ def panels(
             axes.set_ylim(0, 1.02)
             axes.set_yticks([0, 0.5, 1], ["0", "0.5", "1"] if i == 0 else [])
             axes.set_xticks(along.tolist()[:: ceil(len(along) / 6)])
-            for (name, y), look in zip(curves.items(), LOOKS, strict=False):
+            for (name, y), look in zip(curves.items(), STROKES, strict=False):
                 axes.plot(along, y, lw=2.2, clip_on=False, **look)
                 if (every := rows[chart][name]).ndim == 2:
                     band: Any = {"color": look["color"], "alpha": 0.18, "lw": 0}
