@@ -641,7 +641,7 @@ WRITING: dict[str, Any] = {
 # --- what a kill leaves --------------------------------------------------------------------------
 
 
-LONG = many(100, 400)  # steps of the run that is killed by the clock
+LONG = many(60, 400)  # steps of the run that is killed by the clock
 
 
 def killed(folder: Path) -> None:
@@ -691,13 +691,13 @@ def killed(folder: Path) -> None:
     assert status(in_a_child(partial(write, "gpt"))) == 0
     writes: list[int] = []
     moments: dict[str, Callable[[], None]] = {}
-    every = (1, 3, 4, 5, 8, 12)
-    some = every if THOROUGH else (3, 5, 12)  # before the first checkpoint, and after two others
-    for go, data, mark, stops in ((run, batch, "", every), (write, windows, "gpt-", some)):
+    # Before the first checkpoint, and after two others; while the first is written, and the last.
+    stops, written = ((1, 3, 4, 5, 8, 12), (1, 2, 4)) if THOROUGH else ((3, 5, 12), (1, 4))
+    for go, data, mark in ((run, batch, ""), (write, windows, "gpt-")):
         for at in stops:
             name = f"{mark}step-{at}"
             moments[name] = partial(go, name, partial(dying, data, at))
-        for n in (1, 2, 4) if stops is every else (2,):
+        for n in (2,) if mark else written:
             for what, work in (("half", half), ("whole", die)):
                 name = f"{mark}{what}-{n}"
                 moments[name] = partial(at_the_file, go, name, n, work)
