@@ -305,22 +305,19 @@ def snippets() -> list[str]:
 
 @pytest.fixture
 def notebook(pairs: Path, book: Path, tmp_path: Path) -> Iterator[Any]:
-    """The README's lines as a notebook, beside files of their names; its trainings are small."""
+    """The README's lines as a notebook, beside files of their names; training is cut short."""
     for path in (pairs, book):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    short = f"""
-import sys
-sys.path.insert(0, {str(ROOT)!r})
-from functools import partial
-from tinylib.gpt import GPTConfig
-from tinylib.lab import own
-from tinylib.lab.train.precision import fixed
-from tinylib.transformer_block import TransformerConfig
-no_trial = fixed("highest")
-no_trial.__enter__()
-own.train_translator = partial(own.train_translator, config={SMALL}, steps=10)
-own.train_language_model = partial(own.train_language_model, config={TINY}, steps=3)
-"""
+    short = "\n".join(
+        [
+            "import sys",
+            f"sys.path.insert(0, {str(ROOT)!r})",
+            "from functools import partial",
+            "from tinylib.lab import own",
+            "own.train_translator = partial(own.train_translator, steps=10)",
+            "own.train_language_model = partial(own.train_language_model, steps=3)",
+        ]
+    )
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     cells = [new_code_cell(source) for source in (short, *snippets())]
     found = new_notebook(cells=cells, metadata={"kernelspec": kernel})
