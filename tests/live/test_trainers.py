@@ -66,8 +66,9 @@ def losses(widget: Locator) -> list[float]:
 
 
 def torchs(stem: str, inputs: dict[str, Any], steps: int) -> Any:
-    """The losses of so many steps in Python."""
+    """The losses of so many steps in Python. JSON may write a fraction as a whole number."""
     settings = {name: inputs[name] for name in TRAINERS[stem].settings}
+    settings |= {name: float(settings[name]) for name in ("rate", "start") if name in settings}
     return pytest.approx(TRAINERS[stem].run(steps, **settings).losses, abs=1e-3)
 
 
