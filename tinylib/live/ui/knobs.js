@@ -352,8 +352,9 @@ input.number { min-width: 0; width: 4.25rem; text-align: right; border-color: va
 .row > .knob { flex: 1 1 18.75rem; }
 .row > .knobs { flex: 1 1 16.25rem; }
 /* Where there is less room, the track has a line of its own. */
-.row .knobs > .knob, .narrow > .knob { grid-template: "label value" auto "track track" auto "about
-  about" auto "says says" auto / minmax(0, 1fr) var(--number, 4.25rem); align-content: start; }
+.row .knobs > .knob, .narrow > .knob { grid-template: "label value" auto "track track" auto
+  "about about" auto "says says" auto / minmax(0, 1fr) var(--number, 4.25rem);
+  align-content: start; }
 @media (max-width: 37.5rem) {
   .knob { grid-template: "label value" auto "track track" auto "about about" auto
     "says says" auto / minmax(0, 1fr) var(--number, 4.25rem); }
