@@ -89,7 +89,7 @@ def number_the_title(app: Sphinx, doctree: nodes.document) -> None:
         title.insert(0, mark)
 
 
-def say_how_long(app: Sphinx, doctree: nodes.document) -> None:
+def show_reading_times(app: Sphinx, doctree: nodes.document) -> None:
     """A line under the title: minutes, questions, exercises."""
     known = facts_of(app, app.env.docname)
     title = next(iter(doctree.findall(nodes.title)), None)
@@ -392,7 +392,7 @@ def with_minutes(toctree: str, known: dict[str, dict[str, int]], pagename: str) 
 def setup(app: Sphinx) -> None:
     app.connect("doctree-read", number_the_title, priority=100)
     app.connect("doctree-read", arrange_cells, priority=300)
-    for step in (say_how_long, plain_listings, keep_together):
+    for step in (show_reading_times, plain_listings, keep_together):
         app.connect("doctree-read", step, priority=300)
     app.connect("doctree-read", estimate_heights, priority=400)
     app.connect("html-page-context", page_facts, priority=100)  # templates are tried at 500

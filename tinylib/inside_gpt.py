@@ -184,7 +184,7 @@ def replaced(
     return logits
 
 
-def way(
+def recovered(
     patched: Float[Tensor, "..."],
     own: Float[Tensor, "..."],
     corrupted: Float[Tensor, "..."],

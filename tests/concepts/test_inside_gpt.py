@@ -16,8 +16,8 @@ from tinylib.inside_gpt import (
     logit_lens,
     patch_from,
     read_stream,
+    recovered,
     stream_site,
-    way,
 )
 from tinylib.positional_encoding import rotate
 
@@ -166,4 +166,4 @@ def test_what_cannot_be_patched_is_refused() -> None:
 
 def test_the_way_is_a_share() -> None:
     d = torch.tensor([-3.0, 1.0, 5.0])
-    assert way(d, torch.tensor(-3.0), torch.tensor(5.0)).tolist() == [0.0, 0.5, 1.0]
+    assert recovered(d, torch.tensor(-3.0), torch.tensor(5.0)).tolist() == [0.0, 0.5, 1.0]

@@ -416,11 +416,11 @@ def rows_of(*batch: int) -> tuple[Tensor, Tensor, Tensor]:
     return x, y, u
 
 
-EVERY_WAY: list[Callable[..., Tensor]] = [
+FORWARDS: list[Callable[..., Tensor]] = [
     MultiHeadAttention.forward,
     lambda layer, *given, **how: layer.forward_with_weights(*given, **how).output,
 ]
-both_paths = pytest.mark.parametrize("forward", EVERY_WAY, ids=["fast", "readable"])
+both_paths = pytest.mark.parametrize("forward", FORWARDS, ids=["fast", "readable"])
 
 
 @both_paths

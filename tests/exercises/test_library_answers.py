@@ -533,7 +533,7 @@ NOT_LEAKING = {
     "causal attention, each word normed by itself",
     "each word for itself",
 }
-DISTANCE_ALONE = {
+DISTANCE_ONLY = {
     "queries and keys turned",
     "no positions",
     "half the distance subtracted",
@@ -606,7 +606,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "rotary_step": lambda q, k, v: attend(
             positional.rotary(q[None], len(k) - 1), positional.rotary(k), v
         ).output[0],
-        "distance_only": lambda f, q, k, delta: f.__doc__ in DISTANCE_ALONE,
+        "distance_only": lambda f, q, k, delta: f.__doc__ in DISTANCE_ONLY,
         "step_by_step": lambda f, x: f.__doc__ in STEP_BY_STEP,
     },
     "multi_head_attention": {
@@ -651,7 +651,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
     "inside_gpt": {
         "contributions": shares_of_parts,
         "lens": blocks_until_the_word,
-        "recovered": lambda own, twin, patched, a, b: inside_gpt.way(
+        "recovered": lambda own, twin, patched, a, b: inside_gpt.recovered(
             *(d[..., b] - d[..., a] for d in (patched, own, twin))
         ),
         "patch": patched_one_by_one,

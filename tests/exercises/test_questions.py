@@ -32,7 +32,7 @@ from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.hooks import capture
 from tinylib.lab.data.batches import pad as padded
 from tinylib.lab.data.corpora import bilingual
-from tinylib.lab.data.minimal_pairs import twins
+from tinylib.lab.data.minimal_pairs import minimal_pairs
 from tinylib.lab.data.stories import draw_story
 from tinylib.lab.data.text import BOS
 from tinylib.lab.models.language import load_language_model, uniform
@@ -246,7 +246,7 @@ def inside_stories() -> Inside:
     model, tokens = language = load_language_model("gpt-stories")
     random = Random(13)  # stories().test are told after 21 000 others, which takes long
     drawn = [draw_story(random) for _ in range(65)]
-    pairs = [pair for pair in twins(drawn) if len(pair.question.facts) == 1]
+    pairs = [pair for pair in minimal_pairs(drawn) if len(pair.question.facts) == 1]
     assert len(pairs) > 20
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for pair in pairs:
@@ -269,7 +269,7 @@ def inside_stories() -> Inside:
         rows, other_rows = (text.expand(len(each), -1) for text in (own, corrupted))
         patched = inside_gpt.patch_from(model, rows, other_rows, each)
         for name, logits in zip(sites, patched[:, None], strict=True):
-            found["recovered", name].append(inside_gpt.way(d(logits), *ends).item())
+            found["recovered", name].append(inside_gpt.recovered(d(logits), *ends).item())
         for name in ("head 0 1", "head 3 1"):
             silent = inside_gpt.ablate(model, own, sites[name])[0, -1]
             found["correct", name].append(float(silent.argmax() == answer))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tinylib.lab.data.minimal_pairs import MinimalPair, answer_to, minimal_pair, twins
+from tinylib.lab.data.minimal_pairs import MinimalPair, answer_to, minimal_pair, minimal_pairs
 from tinylib.lab.data.stories import PLACES, Teller, stories
 
 pytestmark = pytest.mark.xdist_group("stories")
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.xdist_group("stories")
 
 @pytest.fixture(scope="module")
 def some() -> list[MinimalPair]:
-    return twins(stories().test)
+    return minimal_pairs(stories().test)
 
 
 def test_twins_differ_in_one_place_and_in_the_answer(some: list[MinimalPair]) -> None:
@@ -51,7 +51,7 @@ def test_a_story_without_another_answer_has_no_twin() -> None:
         for word in f"{start} ball . {question}".split():
             teller.add(word)
         assert minimal_pair(teller.story(), teller.questions[0]) is None
-        assert twins([teller.story()]) == []
+        assert minimal_pairs([teller.story()]) == []
 
 
 def test_what_no_story_can_say_is_refused() -> None:

@@ -531,7 +531,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
 
 
 # Without a GPU: a process that has asked for one cannot fork.
-ALONE = {
+ONE_PROCESS = {
     **os.environ,
     "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
     "OMP_NUM_THREADS": "1",
@@ -567,7 +567,7 @@ def test_a_second_run_of_the_same_checkpoint_is_told_of_the_first(tmp_path: Path
     unbroken = trained(whole)
     with subprocess.Popen(
         [sys.executable, __file__, "two in turn", str(path)],
-        env=ALONE,
+        env=ONE_PROCESS,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -720,7 +720,7 @@ def test_kill_9_changes_nothing(tmp_path: Path) -> None:
     """Not with AdamW, nor with Muon beside it, a GPT and bf16: the same curve, the same weights."""
     completed = subprocess.run(
         [sys.executable, __file__, "killed", str(tmp_path)],
-        env=ALONE,
+        env=ONE_PROCESS,
         capture_output=True,
         text=True,
     )

@@ -303,24 +303,24 @@ def test_torch_trains_in_the_kernel(notebook: Page) -> None:
 def test_sentences_are_translated_by_the_kernel(notebook: Page) -> None:
     vector, tree = (frame_of(notebook, name) for name in STORED)
     words, best = vector.locator(".said b"), tree.locator(".ends tbody tr:first-child th")
-    says: dict[Locator, Callable[[str], None]] = {
+    shows: dict[Locator, Callable[[str], None]] = {
         vector: lambda french: expect(words).to_have_text([*french.split(), "<eos>"]),
         tree: lambda french: expect(best).to_have_text(french),
     }
     other = " ".join(translator()(["the dogs are not sad .".split()])[0])
-    for widget, says_now in says.items():
-        says_now("le chat est heureux .")
+    for widget, shows_now in shows.items():
+        shows_now("le chat est heureux .")
         line(widget).fill("the dogs aren't sad .")
-        says_now(other)
+        shows_now(other)
         line(widget).fill("")
         expect(widget.get_by_role("alert").first).to_contain_text("The sentence is empty")
         widget.get_by_role("button", name="Undo").click()
-        says_now("le chat est heureux .")
+        shows_now("le chat est heureux .")
         assert line(widget).input_value() == "the cat is happy ."
     vector.get_by_role("slider", name="its value:").fill("-1.5")
-    says[vector]("un chat est heureux .")
+    shows[vector]("un chat est heureux .")
     vector.get_by_role("button", name="Reset").click()
-    says[vector]("le chat est heureux .")
+    shows[vector]("le chat est heureux .")
     tree.get_by_role("slider", name="beam width").fill("3")
     expect(tree.locator(".ends tbody tr")).to_have_count(4)  # greedy search is the fourth
 
@@ -330,17 +330,17 @@ def test_models_of_ones_own_answer_in_their_own_languages(notebook: Page) -> Non
     reader, text = (frame_of(notebook, name) for name in ("transformer", "generation"))
     translates, writer = own_models()
 
-    def says(english: str) -> str:
+    def shows(english: str) -> str:
         return joined(translates.model([tokenise(english)])[0][:MOST_STEPS])
 
     french = reader.locator("p.french")
-    expect(french).to_contain_text(says("the cat isn't here .")[:12])
+    expect(french).to_contain_text(shows("the cat isn't here .")[:12])
     expect(reader.get_by_text("Mixed → English")).to_be_visible()
     assert "French" not in reader.inner_text() and "Tatoeba" not in reader.inner_text()
     line(reader).fill("a dog isn't here!")
-    expect(french).to_contain_text(says("a dog isn't here!")[:12])
+    expect(french).to_contain_text(shows("a dog isn't here!")[:12])
     reader.locator(".offer select").select_option("a dog sees you!")
-    expect(french).to_contain_text(says("a dog sees you!")[:12])
+    expect(french).to_contain_text(shows("a dog sees you!")[:12])
     expect(reader.locator(".where")).to_have_text("Computed by PyTorch, in the kernel.")
 
     def writes(prompt: str) -> str:

@@ -88,7 +88,7 @@ def at_a_desk(visit: Visit, path: str) -> None:
     assert not any("/ort/" in url for url in visit.requests), "the runtime was loaded unasked"
     assert stands_still(visit)
     if path in CHAPTER_PAGES[1:]:
-        answers_say_by_word_and_sign_whether_they_are_right(visit.page)
+        answers_show_by_word_and_sign_whether_they_are_right(visit.page)
     if path in LIVE_PAGES:
         every_input_has_a_control(visit)
         nothing_is_to_be_pressed_on_paper(visit.page)
@@ -485,7 +485,7 @@ SIGNS = """() => [...document.querySelectorAll('.predict')].map((question) =>
     }))"""
 
 
-def answers_say_by_word_and_sign_whether_they_are_right(page: Page) -> None:
+def answers_show_by_word_and_sign_whether_they_are_right(page: Page) -> None:
     """One of each question's is: a check mark; the others get a cross. Not by colour alone."""
     questions = page.evaluate(SIGNS)
     assert questions  # how many, test_questions.py says

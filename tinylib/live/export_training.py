@@ -56,7 +56,7 @@ def step_graph(widget: type[Trainer], form: int) -> bytes:
     optimize_ir(program.model)
     model = program.model_proto
     fill_when_run(model.graph)
-    say_once(model.graph)
+    share_constants(model.graph)
     shorten_names(model.graph)
     model.ClearField("metadata_props")
     return gzip.compress(model.SerializeToString(deterministic=True), mtime=0)
@@ -81,7 +81,7 @@ def fill_when_run(graph: onnx.GraphProto) -> None:
         getattr(graph, field).extend(entries)
 
 
-def say_once(graph: onnx.GraphProto) -> None:
+def share_constants(graph: onnx.GraphProto) -> None:
     """Of constants that are equal, hundreds of shapes above all, one is enough."""
     first: dict[bytes, str] = {}
     same: dict[str, str] = {}

@@ -64,13 +64,13 @@ def write(
     return Written(model.decoder.output(hidden[:, -1]).log_softmax(-1), hidden)
 
 
-class Bent(NamedTuple):
+class Perturbed(NamedTuple):
     state: Float[Tensor, "B L D"]
 
 
-def bend(hidden: Float[Tensor, "B L D"], by: Float[Tensor, " D"]) -> Bent:
+def perturb(hidden: Float[Tensor, "B L D"], by: Float[Tensor, " D"]) -> Perturbed:
     """The encoder's last state, each of its entries moved by a number of the reader's."""
-    return Bent(hidden + by)
+    return Perturbed(hidden + by)
 
 
 def gru_layers(

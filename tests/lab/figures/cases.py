@@ -281,7 +281,7 @@ DRAW: dict[str, Callable[[], Figure]] = {
         OFFERED,
         {"river": 8.0, "money": -8.5},
         title="Keys",
-        says_title="Values",
+        values_title="Values",
         hollow={"fruit"},
     ),
     "dropout": lambda: self_attention.dropout(

@@ -104,7 +104,7 @@ def between(*mixtures: Any, of: str = "bank") -> Call:
 
 
 def asking(of: Any) -> Call:
-    return lambda: self_attention.queries_and_keys(of, cases.OFFERED, {}, title="", says_title="")
+    return lambda: self_attention.queries_and_keys(of, cases.OFFERED, {}, title="", values_title="")
 
 
 def worked_attention(words: str, w_q: Any) -> Call:

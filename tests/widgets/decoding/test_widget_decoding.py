@@ -238,8 +238,8 @@ def test_the_tree_grows_step_by_step(tree: Locator) -> None:
         assert hidden == ((T - step) * (3 + PRUNED) + (step - 1) * PRUNED if step < T else 0)
 
     stands(T)
-    for step, way in ((T - 1, "back"), (T - 2, "back"), (T - 1, "on"), (T, "on")):
-        page.button(tree, f"one step {way}").click()
+    for step, path in ((T - 1, "back"), (T - 2, "back"), (T - 1, "on"), (T, "on")):
+        page.button(tree, f"one step {path}").click()
         stands(step)
     tree.get_by_role("button", name="Watch it grow").click()
     page.until(place, "el => el.textContent.startsWith('step 2 of')")

@@ -18,7 +18,7 @@ from playwright.sync_api import Locator
 from test_parity import answers, spec_of
 
 from tinylib.inside_gpt import Site, ablate, head_site, patch_from, stream_site
-from tinylib.lab.data.minimal_pairs import MinimalPair, twins
+from tinylib.lab.data.minimal_pairs import MinimalPair, minimal_pairs
 from tinylib.lab.data.stories import stories
 from tinylib.lab.models import language
 from tinylib.lab.models.language import load_language_model
@@ -26,14 +26,14 @@ from tinylib.live.models import in_precision
 from tinylib.widgets.inside_gpt.patching import (
     ALL,
     AT,
+    CORRUPTED,
+    CORRUPTIONS,
     EMBEDDING,
     FEED_FORWARD,
     FIRST,
     HEAD,
     NAME,
     STREAM,
-    TWIN,
-    TWINS,
     ZERO,
     PatchingWidget,
     judge,
@@ -49,7 +49,7 @@ OFFERED = {story: partner for group in pairs().values() for story, partner in gr
 
 
 def inputs(**changes: Any) -> dict[str, Any]:
-    first = dict(story=FIRST, twin=SECOND, block=0, part=STREAM, position=AT, source=TWIN)
+    first = dict(story=FIRST, twin=SECOND, block=0, part=STREAM, position=AT, source=CORRUPTED)
     return first | changes
 
 
@@ -72,7 +72,7 @@ def test_the_exported_step_patches_and_ablates_every_kind_of_site() -> None:
     own, other = (stories_.ids(f"mary waits in the {place} .") for place in ("hall", "office"))
     both = model(torch.cat([own, other]))[:, -1]
     last = own.shape[1] - 1
-    cases = list(zip((TWIN, ZERO) * 3, (2, last, ALL) * 2, strict=True))
+    cases = list(zip((CORRUPTED, ZERO) * 3, (2, last, ALL) * 2, strict=True))
     for part, block in product(range(HEAD + config.H), range(EMBEDDING, config.layers)):
         if block == EMBEDDING and part != STREAM:
             continue
@@ -84,7 +84,7 @@ def test_the_exported_step_patches_and_ablates_every_kind_of_site() -> None:
                 site = Site(f"blocks.{block}.feed_forward", at=where or None)
             else:
                 site = head_site(model, block, part - HEAD, *where)
-            if source == TWIN:
+            if source == CORRUPTED:
                 wanted = patch_from(model, own, other, site)
             else:
                 wanted = ablate(model, own, site)
@@ -117,18 +117,18 @@ def test_stories_of_different_lengths_are_read_and_not_patched() -> None:
 
 def test_a_site_is_kept_inside_the_story_and_the_blocks() -> None:
     found = computed(position=90, block=EMBEDDING, part=HEAD + 1)
-    assert found["site"].tolist() == [0, HEAD + 1, LAST, TWIN]
+    assert found["site"].tolist() == [0, HEAD + 1, LAST, CORRUPTED]
     assert torch.equal(found["logits"], computed(position=LAST, part=HEAD + 1)["logits"])
 
 
 @cache
 def known() -> dict[str, MinimalPair]:
-    return {" ".join(pair.words): pair for pair in twins(stories().test)}
+    return {" ".join(pair.words): pair for pair in minimal_pairs(stories().test)}
 
 
 def test_what_is_offered_are_twins_that_it_was_not_trained_on() -> None:
     tokens = in_precision(NAME, torch.float32).tokens.tokens
-    assert len(OFFERED) == sum(map(len, TWINS.values())) >= 6
+    assert len(OFFERED) == sum(map(len, CORRUPTIONS.values())) >= 6
     for story, changed in OFFERED.items():
         pair = known()[story]
         assert pair.corrupted == tuple(changed.split())
@@ -332,12 +332,12 @@ def test_trying_ends_when_the_reader_steps_in(widget: Locator) -> None:
 def test_two_stories_that_are_no_twins_are_told_apart(widget: Locator) -> None:
     story, other = widget.locator("textarea.line").all()
 
-    def with_twin(text: str) -> str:
+    def with_corrupted(text: str) -> str:
         other.fill(text)
         page.assert_torch(widget, STEM)
         return text_in(widget, "says")
 
-    assert with_twin(f"{SECOND} kitchen").startswith(
+    assert with_corrupted(f"{SECOND} kitchen").startswith(
         "The story has 32 words and its twin 33. A vector needs a partner at the same place, so "
         "nothing is patched now: write as many words in both, or press “Copy the story here”"
     )
@@ -348,12 +348,12 @@ def test_two_stories_that_are_no_twins_are_told_apart(widget: Locator) -> None:
     page.assert_torch(widget, STEM)
     assert page.inputs_of(widget) == inputs(twin=FIRST)
     assert text_in(widget, "says").startswith("The twin is the story itself: change a word of it")
-    found = with_twin(FIRST.replace("john", "emma"))
+    found = with_corrupted(FIRST.replace("john", "emma"))
     assert found.startswith("Both texts are answered by “cellar”, so there is no way")
     for _ in range(2):
         widget.get_by_role("button", name="Undo").click()
     assert page.inputs_of(widget) == inputs(twin=f"{SECOND} kitchen")
-    with_twin(SECOND.replace("mary", "zebra"))
+    with_corrupted(SECOND.replace("mary", "zebra"))
     unknown = widget.locator(".unknown-words:visible").all_inner_texts()
     assert "“zebra” is not a word that this model knows: it reads <unk> for it." in unknown
     other.fill("a " * 96)

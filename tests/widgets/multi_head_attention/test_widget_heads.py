@@ -30,7 +30,7 @@ from tinylib.widgets.multi_head_attention.heads import (
 STEM = "heads"
 SENTENCE = "the cat (saw a dog) and the cat (ran)"
 LONGEST = "she sells [sea] shells (by the [shore] where) he is"  # 16 words
-BEYOND = "((one) two) three (four (five)) six"
+OUTSIDE_TRAINING = "((one) two) three (four (five)) six"
 TRAINED, STRANGE = OFFERED.values()
 Q = len(lookup.QUESTIONS)
 
@@ -429,7 +429,7 @@ def test_it_says_what_lies_beyond_its_training(widget: Locator) -> None:
     nested = "with more than 3 pairs of brackets and brackets inside others of their own kind."
     for source, reason in (
         ("the cat sat", "with fewer than 8 words and no brackets."),
-        (BEYOND, nested),
+        (OUTSIDE_TRAINING, nested),
         ("a b c d e f g )", "with a bracket that has no partner."),
         ("[a b c d e f g h i j k l]", "with a pair more than 11 places apart."),
         *((source, "") for source in TRAINED),

@@ -252,14 +252,14 @@ class Sentence:
     def pick(self, choices: Sequence[Choice]) -> Choice:
         return choices[int(self.chance() * len(choices))]
 
-    def say(self, words: str) -> tuple[int, ...]:
+    def word_ids(self, words: str) -> tuple[int, ...]:
         """Write English words (none, if empty); the places where they stand."""
         start = len(self.english)
         self.english += words.split()
         return tuple(range(start, len(self.english)))
 
     def word(self, english: str, french: str, kind: str) -> Word:
-        return Word(french, self.say(english), kind)
+        return Word(french, self.word_ids(english), kind)
 
     def clause(self) -> list[Word]:
         subject = self.subject(ANIMATE if self.maybe(0.85) else THINGS)
@@ -335,7 +335,7 @@ class Sentence:
 
     def relative_clause(self, head: Subject) -> list[Word]:
         """*that sees the dog*, *qui voit le chien*; or *that she sees*, *qu' elle voit*."""
-        that = self.say("that")
+        that = self.word_ids("that")
         if self.maybe(0.6):
             return [Word("qui", that, "relative"), *self.predicate(head)]
         subject = self.pronoun() if self.maybe(0.5) else self.noun_phrase(ANIMATE)
@@ -391,16 +391,16 @@ class Sentence:
         adverb = self.pick(ADVERBS) if denial != "never" and self.maybe(0.12) else ("", "")
         finite = third if person == 1 else base
         if verb is BE:  # is not often
-            at = self.say("am" if person == 0 else finite)
-            no = self.say(denial)
+            at = self.word_ids("am" if person == 0 else finite)
+            no = self.word_ids(denial)
             often = self.word(*adverb, "adverb")
         else:  # does not often look for
             if denial == "not":
-                self.say("does" if person == 1 else "do")
+                self.word_ids("does" if person == 1 else "do")
                 finite = base
-            no = self.say(denial)
+            no = self.word_ids(denial)
             often = self.word(*adverb, "adverb")
-            at = self.say(finite) + self.say(particle)
+            at = self.word_ids(finite) + self.word_ids(particle)
         him = [self.word(*clitic, "pronoun")] if clitic else []
 
         ne = [Word("ne", no, "negation")] if denial else []

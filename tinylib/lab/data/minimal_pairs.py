@@ -77,7 +77,7 @@ def minimal_pair(story: Story, question: Question) -> MinimalPair | None:
     return None
 
 
-def twins(stories: Iterable[Story]) -> list[MinimalPair]:
+def minimal_pairs(stories: Iterable[Story]) -> list[MinimalPair]:
     """For each story its first question *where* that has a twin, and that twin."""
     found = []
     for story in stories:

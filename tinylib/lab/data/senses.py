@@ -31,7 +31,7 @@ NATURE = {
     "bank": (("river", "mud"), ("water", "reeds")),
     "bat": (("fruit", "cave"), ("wings", "fur")),
 }
-MADE = {
+ARTEFACT = {
     "bank": (("money", "savings"), ("cash", "loans")),
     "bat": (("cricket", "baseball"), ("ball", "handle")),
 }
@@ -39,7 +39,7 @@ AMBIGUOUS = tuple(NATURE)
 ARTICLES, JOINTS = ("the", "a"), ("near", "and", "by")
 SETTLES = {  # the word -> which of the two it settles, and whether as something of nature
     cue: (word, sense is NATURE)
-    for sense in (NATURE, MADE)
+    for sense in (NATURE, ARTEFACT)
     for word, places in sense.items()
     for cue in sum(places, ())
 }
@@ -82,7 +82,7 @@ def sentence(rng: random.Random, held_out: bool = False) -> list[str]:
     chosen = dict(zip(AMBIGUOUS, rng.choice(pairs(held_out)), strict=True))
     parts = []
     for word, cue in chosen.items():
-        before = cue in NATURE[word][0] + MADE[word][0]
+        before = cue in NATURE[word][0] + ARTEFACT[word][0]
         article = rng.choice(ARTICLES)
         parts.append([article, cue, word] if before else [article, word, "with", cue])
         if not held_out and rng.random() < UNSETTLED:

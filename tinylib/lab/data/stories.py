@@ -232,7 +232,7 @@ class Teller:
             **{word: ask * share for word, share in questions.items()},
         }
 
-    def say(self, text: str, kind: str = "grammar") -> Generator[Step, str, None]:
+    def emit(self, text: str, kind: str = "grammar") -> Generator[Step, str, None]:
         for word in text.split():
             yield kind, {word: 1.0}
 
@@ -264,10 +264,10 @@ class Teller:
         yield from self.put_in(thing)
 
     def put_in(self, what: str) -> Generator[Step, str, None]:
-        yield from self.say("in the")
+        yield from self.emit("in the")
         self.place[what] = yield "place", evenly(tuple(PLACES))
         self.facts["place", what] = (len(self.words) - 1,)
-        yield from self.say(".")
+        yield from self.emit(".")
 
     # --- what happens
 
@@ -283,7 +283,7 @@ class Teller:
         link = yield "link", {".": 0.75, "and": 0.25} if more else {".": 1.0}
         if link == "and":
             yield from self.deed(who, named, THEN[deed])
-            yield from self.say(".")
+            yield from self.emit(".")
 
     def here(self, who: str) -> tuple[str, ...]:
         """The people where this one is."""
@@ -325,7 +325,7 @@ class Teller:
 
     def move(self, who: str, named: tuple[int, ...], verb: str) -> Generator[Step, str, None]:
         """Rather to where something or somebody is."""
-        yield from self.say("to the")
+        yield from self.emit("to the")
         weights = dict.fromkeys(PLACES, 1.0)
         for name in self.people:
             weights[self.place[name]] += 3
@@ -340,14 +340,14 @@ class Teller:
     def join(self, who: str, named: tuple[int, ...], verb: str) -> Generator[Step, str, None]:
         whom = yield "person", evenly(self.elsewhere(who))
         self.mention(who, whom)
-        yield from self.say("in the")
-        yield from self.say(self.place[whom], "place")
+        yield from self.emit("in the")
+        yield from self.emit(self.place[whom], "place")
         self.place[who] = self.place[whom]
         self.facts["place", who] = (*named, len(self.words) - 1)
         self.facts["place", whom] = (len(self.words) - 1,)
 
     def take(self, who: str, named: tuple[int, ...], verb: str) -> Generator[Step, str, None]:
-        yield from self.say("up the" if verb == "picked" else "the")
+        yield from self.emit("up the" if verb == "picked" else "the")
         thing = yield "thing", evenly(self.lying(self.place[who]))
         del self.place[thing]
         self.receive(who, thing)
@@ -355,8 +355,8 @@ class Teller:
 
     def drop(self, who: str, named: tuple[int, ...], verb: str) -> Generator[Step, str, None]:
         thing = self.hands.pop(who)
-        yield from self.say("down the" if verb == "put" else "the")
-        yield from self.say(thing, "thing")
+        yield from self.emit("down the" if verb == "put" else "the")
+        yield from self.emit(thing, "thing")
         at = len(self.words) - 1
         del self.holder[thing]
         self.place[thing] = self.place[who]
@@ -366,10 +366,10 @@ class Teller:
 
     def give(self, who: str, named: tuple[int, ...], verb: str) -> Generator[Step, str, None]:
         thing = self.hands.pop(who)
-        yield from self.say("the")
-        yield from self.say(thing, "thing")
+        yield from self.emit("the")
+        yield from self.emit(thing, "thing")
         self.facts["hands", who] = (*named, len(self.words) - 1)
-        yield from self.say("to")
+        yield from self.emit("to")
         whom = yield "person", evenly(self.takers(who))
         self.mention(who, whom)
         self.receive(whom, thing)
@@ -401,7 +401,7 @@ class Teller:
 
     def ask_where(self) -> Generator[Step, str, None]:
         """*where is the key ? in the hall .*, *where is mary ? in the hall .*"""
-        yield from self.say("is")
+        yield from self.emit("is")
         what = yield "person", {"the": 0.75, **dict.fromkeys(self.people, 0.25 / len(self.people))}
         if what == "the":
             what = yield "thing", self.asked_for()
@@ -411,7 +411,7 @@ class Teller:
     def ask_is(self) -> Generator[Step, str, None]:
         """*is mary in the hall ? no .*; as often *yes*."""
         who = yield "person", evenly(tuple(self.people))
-        yield from self.say("in the")
+        yield from self.emit("in the")
         place, facts = self.where(who)
         others = dict.fromkeys(PLACES, 0.5 / (len(PLACES) - 1))
         asked = yield "place", {**others, place: 0.5}
@@ -419,30 +419,30 @@ class Teller:
 
     def ask_who(self) -> Generator[Step, str, None]:
         """*who has the key ? mary .*, or *nobody*."""
-        yield from self.say("has the")
+        yield from self.emit("has the")
         thing = yield "thing", self.asked_for()
         facts = self.facts.get(("holder", thing)) or self.facts["place", thing]
         yield from self.answer("who", thing, self.holder.get(thing, "nobody"), facts)
 
     def ask_what(self) -> Generator[Step, str, None]:
         """*what does mary carry ? the key .*, or *nothing*; if she has ever had something."""
-        yield from self.say("does")
+        yield from self.emit("does")
         who = yield "person", evenly(tuple(self.had))
-        yield from self.say("carry")
+        yield from self.emit("carry")
         answer = f"the {self.hands[who]}" if who in self.hands else "nothing"
         yield from self.answer("what", who, answer, self.facts["hands", who])
 
     def answer(
         self, about: str, what: str, answer: str, facts: tuple[int, ...]
     ) -> Generator[Step, str, None]:
-        yield from self.say("?")
+        yield from self.emit("?")
         at = len(self.words)
-        yield from self.say(answer, "answer")
+        yield from self.emit(answer, "answer")
         known, before = self.answered.get((about, what), ((), -1))
         self.answered[about, what] = facts, len(self.words) - 1
         words = tuple(self.words[at:])
         self.questions.append(Question(about, at, words, (before,) if known == facts else facts))
-        yield from self.say(".")
+        yield from self.emit(".")
 
 
 @no_type_check

@@ -83,8 +83,8 @@ def two_scores(query: Values, key: Values, w: Values, *, alt: str = "") -> Figur
         for y, score in zip(rows, (out @ hidden, products.sum()), strict=True):
             axes.text(at[3], y - 9, "score", size=SMALL)
             axes.add_patch(Rectangle((at[3], y), 58, TALL, fc="white", ec=INK, lw=1.4))
-            middle_of, says = at[3] + 29, _figure(float(score))
-            axes.text(middle_of, y + TALL / 2, says, size=TEXT, ha="center", **look)
+            middle_of, text = at[3] + 29, _figure(float(score))
+            axes.text(middle_of, y + TALL / 2, text, size=TEXT, ha="center", **look)
         words = (
             f"Two scores of the query ({_all(q)}), made of a decoder's state by W_q, and the key "
             f"({_all(k)}), made of a word's state by W_k. Additive: their sum ({_all(total)}), its "
@@ -166,8 +166,13 @@ def attention_shapes(
             elif i < len(shapes) - 1:
                 arrow(axes, [(x + 2, top + tall / 2), (x + room - 2, top + tall / 2)], SOFT, gap=4)
                 divided = [("÷ $\\sqrt{d_k}$", -34)] if scaled else []
-                for says, below in (*divided, ("mask", -14), ("softmax", 16), ("of each row", 34)):
-                    axes.text(x + room / 2, top + tall / 2 + below, says, size=SMALL, **look)
+                for text, below in (
+                    *divided,
+                    ("mask", -14),
+                    ("softmax", 16),
+                    ("of each row", 34),
+                ):
+                    axes.text(x + room / 2, top + tall / 2 + below, text, size=SMALL, **look)
                 x += room
         after = "Divided by the root of d_k, masked," if scaled else "Masked"
         words = (

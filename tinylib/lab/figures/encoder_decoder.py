@@ -451,12 +451,12 @@ def unrolled(
                 arrow(axes, back, COLOURS["probability"], 1.5, dash="--")
         if again:
             _again(axes, (first, at_fed + CHIP + 13), at_new, len(spoken))
-        says = ", ".join(f"{step.predicted} ({percent(step.share)})" for step in spoken)
+        values = ", ".join(f"{step.predicted} ({percent(step.share)})" for step in spoken)
         description = (
             f"An encoder and a decoder, step by step. The encoder reads {', '.join(words)}; at "
             f"each word its state, {D} numbers, is made of the word's vector and the state before. "
             "The last state becomes the decoder's first one. The decoder "
-            f"writes {says}. Each word that it has "
+            f"writes {values}. Each word that it has "
             f"written is fed to it at the next step; the first that is fed is {spoken[0].fed}."
         )
         description += " Each of these steps gets the encoder's last state, too." if again else ""

@@ -235,10 +235,10 @@ SIDES: dict[str, tuple[int, int]] = {  # where a name stands beside its point
 def queries_and_keys(
     queries: Mapping[str, Values],
     keys: Mapping[str, Values],
-    says: Mapping[str, Number],
+    values: Mapping[str, Number],
     *,
     title: str,
-    says_title: str,
+    values_title: str,
     hollow: Collection[str] = (),
     sides: Mapping[str, str] | None = None,
     alt: str = "",
@@ -276,8 +276,8 @@ def queries_and_keys(
     y0 = top + unit * max(ys)
     below = y0 - unit * min(ys) + 66
     row, middle = 21, MARGIN + inner / 2 + 30
-    most = max(map(abs, says.values()), default=1.0)
-    with page(PHONE, below + 24 + row * len(says) + 10 + MARGIN) as axes:
+    most = max(map(abs, values.values()), default=1.0)
+    with page(PHONE, below + 24 + row * len(values) + 10 + MARGIN) as axes:
         axes.text(MARGIN, MARGIN + 10, title, size=TITLE, weight="bold", va="center")
         axes.plot([MARGIN, PHONE - MARGIN], [y0, y0], color=GRID, lw=1, zorder=1)
         axes.plot([x0, x0], [top - 12, below - 54], color=GRID, lw=1, zorder=1)
@@ -307,8 +307,8 @@ def queries_and_keys(
             dx, dy = SIDES[(sides or {}).get(name, "right")]
             shift = dx * (8 + text_width(name, SMALL) / 2)
             _label(axes, (spot[0] + shift, spot[1] + 15 * dy), name, COLOURS["key"])
-        axes.text(MARGIN, below, says_title, size=TITLE, weight="bold", va="center")
-        for i, (name, number) in enumerate(says.items()):
+        axes.text(MARGIN, below, values_title, size=TITLE, weight="bold", va="center")
+        for i, (name, number) in enumerate(values.items()):
             y = below + 26 + row * i
             long = number / most * (inner / 2 - 110)
             bar: Any = {"fc": COLOURS["value"], "ec": "none", "zorder": 2}
@@ -318,15 +318,15 @@ def queries_and_keys(
             side: Any = {"ha": "left" if number >= 0 else "right", "va": "center_baseline"}
             figure_x = middle + long + (6 if number >= 0 else -6)
             axes.text(figure_x, y, figure, size=SMALL, color=COLOURS["value"], **side)
-        ends = (below + 15, below + 26 + row * (len(says) - 1) + 11)
+        ends = (below + 15, below + 26 + row * (len(values) - 1) + 11)
         axes.plot([middle, middle], ends, color=SOFT, lw=1, zorder=3)
         where = [f"{name} ({x:.1f}, {y:.1f})" for name, (x, y) in points.items()]
         ways = [f"{name} ({x:.1f}, {y:.1f})" for name, (x, y) in arrows.items()]
-        numbers = [f"{name} {number:.1f}" for name, number in says.items()]
+        numbers = [f"{name} {number:.1f}" for name, number in values.items()]
         description = (
             f"{title}: queries of {' and '.join(ways)} as arrows, keys of {', '.join(where)} "
         )
-        description += f"as points. {says_title}: {', '.join(numbers)}."
+        description += f"as points. {values_title}: {', '.join(numbers)}."
         return finish(axes, alt or description.replace("-", "−"))
 
 

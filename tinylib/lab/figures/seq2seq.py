@@ -117,13 +117,13 @@ def translator(
         pointer = f"context $c = h_{len(words)}$"
         look: Any = {"size": TEXT, "ha": "center", "va": "center", "bbox": pill, "zorder": 4}
         axes.text((start + end) / 2 + 12, road, pointer, **look)
-        says = ", ".join(f"{step.predicted} ({percent(step.share)})" for step in steps)
+        values = ", ".join(f"{step.predicted} ({percent(step.share)})" for step in steps)
         return finish(
             axes,
             f"Two GRUs, step by step. The encoder reads {', '.join(words)}: each word is embedded, "
             "and a GRU makes a new state of it and of the state before. The last state is the "
             "context c. It is the decoder's first state, and at each step it is put beside the "
-            f"word that the decoder is fed. The decoder writes {says}; each word that it has "
+            f"word that the decoder is fed. The decoder writes {values}; each word that it has "
             f"written is fed to the next step, and the first that is fed is {steps[0].fed}.",
         )
 

@@ -35,7 +35,7 @@ from tinylib.lab.train.registry import Outcome, recipe
 from tinylib.lab.train.run import Fit
 from tinylib.lab.train.schedules import linear
 
-REPEATS = GPTConfig(V=len(LETTERS), max_len=LENGTH, D=64, H=2, layers=2, dropout=0.0, **MODERN)
+REPEATED = GPTConfig(V=len(LETTERS), max_len=LENGTH, D=64, H=2, layers=2, dropout=0.0, **MODERN)
 STEPS, EVERY, SIZE = 1600, 40, 32
 HOW: dict[str, Any] = {"lr": 1e-3, "schedule": linear(warmup=0.02), "optimiser": adamw}
 # The shipped weights were recorded when the module tinylib.lab.data.repeated_tokens was "repeats".
@@ -46,7 +46,7 @@ def trained(
     layers: int, seed: int, checkpoint: Path, steps: int = STEPS, every: int | None = None
 ) -> tuple[GPT, Fit, list[tuple[int, Path]]]:
     """A model trained on 32 fresh strings a step; with `every`, files of it at so many steps."""
-    model = untrained(REPEATS._replace(layers=layers), seed)
+    model = untrained(REPEATED._replace(layers=layers), seed)
     points = [*range(0, steps + 1, every)] if every else []
     kept = [(step, checkpoint.with_stem(f"{checkpoint.stem}-step-{step}")) for step in points]
     files = dict(kept)
@@ -152,7 +152,7 @@ def induction(checkpoint: Path, steps: int = STEPS, every: int = EVERY) -> Outco
         whole.losses += run.losses
         whole.seconds += run.seconds
     figures = {
-        "config": REPEATS._asdict(),
+        "config": REPEATED._asdict(),
         "limit": limit()._asdict(),
         "steps": [step for step, _ in kept],
         "two_blocks": runs[2],

@@ -116,12 +116,12 @@
     /** @type {(value?: any) => void} */
     let goOn = () => {}; // newer inputs do not wait for what older ones need
 
-    const say = (loading) => {
+    const showLoading = (loading) => {
       if (model.get("loading") !== loading) model.set("loading", loading);
     };
     const loading = (trained) => {
       const all = [...(ready ? [] : [RUNTIME]), ...trained];
-      say(all.length ? `Loading ${all.join(" and ")}…` : "");
+      showLoading(all.length ? `Loading ${all.join(" and ")}…` : "");
     };
     const prepare = async (inputs) => {
       latest = inputs;
@@ -139,13 +139,13 @@
       } finally {
         if (latest === inputs) {
           model.set("progress", null);
-          say("");
+          showLoading("");
         }
       }
     };
     const fail = (error) => {
       console.info(error);
-      say("");
+      showLoading("");
       model.set("unfinished", false);
       model.set("where", "The results shown are older than what you typed.");
       const { why, remedy, final = false } = describeError(error);
@@ -173,9 +173,9 @@
             }),
           ]);
           if (again) continue;
-          if (!begun) say(`Loading ${RUNTIME}…`);
+          if (!begun) showLoading(`Loading ${RUNTIME}…`);
           const show = (outputs, whole = false) => {
-            if (!begun) say("");
+            if (!begun) showLoading("");
             begun = true;
             model.set("outputs", outputs);
             model.set("answered", asked);

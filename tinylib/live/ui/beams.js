@@ -278,8 +278,8 @@ export function beamTree(widget, searched) {
   /** log p of all tokens up to a box. */
   const explainLogProb = (t, c) => {
     const path = pathTo(now.steps[t][c]).filter(({ ended }) => !ended);
-    const says = now.decode(path.map(({ token }) => token));
-    return logs(`log p of “${says}”:`, path, path.map(boxOf));
+    const message = now.decode(path.map(({ token }) => token));
+    return logs(`log p of “${message}”:`, path, path.map(boxOf));
   };
   const box = (t) => (c) => {
     const parts = [h("b"), h("span"), h("span"), h("span"), h("span.unseen")];
@@ -478,7 +478,7 @@ export function beamEnds(widget, text, searched) {
     update(inputs, outputs) {
       const found = searched(widget, inputs, outputs);
       if (!found) return;
-      const { rows, verdict: says } = found;
+      const { rows, verdict: message } = found;
       now = { rows, alpha: inputs.alpha };
       const row = rowOf(widget, rows);
       fillList(body, rows, line, (tr, { text: decoded, by, logProb, length, score }, i) => {
@@ -504,7 +504,7 @@ export function beamEnds(widget, text, searched) {
       table.classList.toggle("plain", inputs.alpha === 0); // then the score is log p
       setText(gloss, found.gloss ? `Word for word: ${found.gloss(rows[row].text)}` : "");
       gloss.hidden = !found.gloss;
-      setText(verdict, says);
+      setText(verdict, message);
     },
   };
 }

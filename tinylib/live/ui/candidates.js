@@ -31,7 +31,7 @@ export const scaleFor = (shares) =>
  * Fill the line: `says` are the `shares` as they read, and an `unseen` token goes by another name.
  * A full bar stands for `most`.
  */
-export function fillCandidate(line, name, shares, says, unseen = false, most = 1) {
+export function fillCandidate(line, name, shares, message, unseen = false, most = 1) {
   const [token, bars, ...texts] = [...line.children].slice(-2 - shares.length);
   setText(token, name);
   setAttribute(token, "class", unseen ? "token unseen" : "token");
@@ -39,7 +39,7 @@ export function fillCandidate(line, name, shares, says, unseen = false, most = 1
     const bar = bars.children[i];
     setLength(bar, share / most);
     setAttribute(bar, "data-value", String(share));
-    setText(texts[i], says[i]);
+    setText(texts[i], message[i]);
   });
 }
 

@@ -23,10 +23,10 @@ function pictureOf(i, H, choose) {
     ...map,
     element: h("label.small", { title: name }, radio, map.element, count),
     /** Set whether it is the chosen one, and its description for screen readers. */
-    set(chosen, says = "") {
+    set(chosen, message = "") {
       radio.checked = chosen;
       this.element.classList.toggle("chosen", chosen);
-      setAttribute(radio, "aria-label", says ? `${name}: ${says}` : name);
+      setAttribute(radio, "aria-label", message ? `${name}: ${message}` : name);
     },
     setCaption: (text) => setText(count, text),
     /** Whether it has not been drawn for just this yet. */

@@ -110,7 +110,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     },
   });
   const place = h("span.place");
-  const says = h("p.says", { role: "status" });
+  const message = h("p.says", { role: "status" });
   const code = h("code");
   const origin = h("span");
   const source = h("p.code", origin, code);
@@ -121,7 +121,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
   );
   let torch = ""; // the code of this step
   const copied = copyAsTorch(() => torch, "this step");
-  const stepBox = h("div.told", { "data-output": "" }, says, source, stages, copied.element);
+  const stepBox = h("div.told", { "data-output": "" }, message, source, stages, copied.element);
   const controls = h("div.controls", start, back, bar, next, place, close);
   const element = h(
     "div.journey",
@@ -173,8 +173,8 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
       return;
     }
     const one = steps[step - 1](follow(widget));
-    const { says: text, lit, moves = [], code: line, table: rows } = one;
-    typeset(says, text);
+    const { message: text, lit, moves = [], code: line, table: rows } = one;
+    typeset(message, text);
     torch = one.torch ?? "";
     copied.element.hidden = !torch;
     copied.follow();
@@ -246,7 +246,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
         pause();
         set(last);
       } else {
-        rest = setTimeout(() => advance(step + 1), READ + PER_LETTER * says.textContent.length);
+        rest = setTimeout(() => advance(step + 1), READ + PER_LETTER * message.textContent.length);
       }
     });
   }

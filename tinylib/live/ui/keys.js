@@ -6,8 +6,8 @@ import { format } from "./numbers.js";
 /** The key of weights, 0 to 1 for all of them; `masked` says what is hatched. */
 export function weightKey(masked = "masked") {
   const hatched = h("span.hatched");
-  const says = masked ? [hatched, h("span", masked)] : [];
-  return h("p.ramp-key", { "aria-hidden": "true" }, "0", h("i"), "1", ...says);
+  const message = masked ? [hatched, h("span", masked)] : [];
+  return h("p.ramp-key", { "aria-hidden": "true" }, "0", h("i"), "1", ...message);
 }
 
 /** The key of numbers above and below 0; `reach(most)` says how far its ends lie from 0. */

@@ -51,7 +51,7 @@ export function numberBox(widget, name, { entry, ...options } = /** @type {any} 
     box.setAttribute("aria-invalid", String(Boolean(error)));
     const halfway = !finished && /^\s*[+−-]?(0?\.?0*|\d*\.?\d*e[+-]?)\s*$/i.test(box.value);
     if (error) {
-      if (!halfway) widget.say(error);
+      if (!halfway) widget.announce(error);
       return false;
     }
     const taken = widget.edit(field(), (next) => put(next, typed));
@@ -61,7 +61,7 @@ export function numberBox(widget, name, { entry, ...options } = /** @type {any} 
   const finish = () => {
     if (value() === undefined) return; // its row is gone, and the box with it
     if (box.dirty && !use(true)) {
-      widget.say(
+      widget.announce(
         `${widget.pendingMessage?.[0] ?? widget.problemLine.textContent} The entry keeps ${now()}.`,
       );
     }
@@ -185,8 +185,8 @@ export function knob(widget, name, label, { entry, ...options } = /** @type {any
     ends = limits,
     step = 1,
     scale,
-    say,
-    box: boxed = !say,
+    describe,
+    box: boxed = !describe,
     note,
     bound,
     slide = (value) => widget.edit(field(), (next) => set(next, value)),
@@ -255,7 +255,8 @@ export function knob(widget, name, label, { entry, ...options } = /** @type {any
       setAttribute(range, "max", String(at(high)));
       range.disabled = tied !== undefined || value === undefined;
       range.value = String(at(within(value ?? 0, [low, high])));
-      const valueText = value === undefined ? "" : (say?.(value, inputs) ?? formatExact(value));
+      const valueText =
+        value === undefined ? "" : (describe?.(value, inputs) ?? formatExact(value));
       setAttribute(range, "aria-valuetext", valueText);
       if (note) setText(below, note(value, inputs, widget));
       if (!box) {

@@ -12,13 +12,13 @@ export async function share(widget, id) {
   history.replaceState(history.state, "", link);
   try {
     await navigator.clipboard.writeText(link);
-    widget.say("The link is in the clipboard; it holds your words and numbers.", "hint");
+    widget.announce("The link is in the clipboard; it holds your words and numbers.", "hint");
   } catch {
     // no permission, or not a secure page: let the reader copy it
     widget.linkField.hidden = false;
     widget.linkField.value = link;
     widget.linkField.select();
-    widget.say("Copy the link below; it holds your words and numbers.", "hint");
+    widget.announce("Copy the link below; it holds your words and numbers.", "hint");
   }
 }
 
@@ -85,11 +85,11 @@ function restore(widget, id) {
       error instanceof SyntaxError || error instanceof DOMException || error instanceof TypeError
         ? "It is cut off or changed."
         : error.message;
-    widget.say(`The link to this state is damaged. ${why} Nothing was changed.`);
+    widget.announce(`The link to this state is damaged. ${why} Nothing was changed.`);
     return;
   }
   widget.hold(state);
-  if ("seed" in state.inputs && state.generator !== GENERATOR) widget.say(OLDER, "hint");
+  if ("seed" in state.inputs && state.generator !== GENERATOR) widget.announce(OLDER, "hint");
   // The host still has to take the stored table away; then the widget stands where it stays.
   requestAnimationFrame(() => widget.el.scrollIntoView({ block: "nearest" }));
 }

@@ -37,19 +37,19 @@ export function matrixEditor(widget, name, label) {
   };
   const pasteBlock = ({ rows, error }, row, column) => {
     if (error) {
-      widget.say(`Nothing was pasted. ${error}`);
+      widget.announce(`Nothing was pasted. ${error}`);
       return;
     }
     const [height, width] = [rows.length, rows[0]?.length ?? 0];
     const held = rowsOf(widget.inputs, name);
     const [T, D] = [held.length, held[0].length];
     if (!rows.every((cells) => cells.length === width)) {
-      widget.say("Nothing was pasted: the rows of the block are not equally long.");
+      widget.announce("Nothing was pasted: the rows of the block are not equally long.");
       return;
     }
     if (height === T && width === D) [row, column] = [0, 0];
     if (row + height > T || column + width > D) {
-      widget.say(
+      widget.announce(
         `Nothing was pasted: the block is ${height} × ${width}, and from this entry on ` +
           `there is room for ${T - row} × ${D - column}.`,
       );

@@ -83,7 +83,13 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
  */
 export function trainingBar(
   widget,
-  { says = silent, chunkMs = CHUNK_MS, pause: gap = 0, saved = undefined, lacking = silent } = {},
+  {
+    rateText = silent,
+    chunkMs = CHUNK_MS,
+    pause: gap = 0,
+    saved = undefined,
+    lacking = silent,
+  } = {},
 ) {
   const { most } = widget.spec.facts.training;
   const { stem } = widget.spec;
@@ -201,7 +207,7 @@ export function trainingBar(
       const passed = performance.now() - began;
       if (running && steps > from && warm) pace = passed / (steps - from);
       const speed =
-        running && pace && !slow && !gap ? `, ${duration(pace)} a step${says(pace)}` : "";
+        running && pace && !slow && !gap ? `, ${duration(pace)} a step${rateText(pace)}` : "";
       setText(status, `step ${whole(steps)} of ${whole(most)}${speed}`);
       const answer = widget.model.get("answers");
       if (ready() && heard !== answer) {
@@ -250,7 +256,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   let held = { key: "", steps: 0 }; // which run is kept, and how far
   let known; // the stamp of what is kept, as far as this page knows
   const note = h("p.note", { role: "status" });
-  const say = (text, ...buttons) => {
+  const announce = (text, ...buttons) => {
     if (!buttons.length) setText(note, text);
     else note.replaceChildren(text, ...buttons.flatMap((button) => [" ", button]));
   };
@@ -271,7 +277,9 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
     box.checked = false;
     const full = error?.name === "QuotaExceededError";
     const why = full ? "there is no room left" : "it does not let this page keep anything";
-    say(`The browser cannot keep this run: ${why}. The run goes on; save it as a file instead.`);
+    announce(
+      `The browser cannot keep this run: ${why}. The run goes on; save it as a file instead.`,
+    );
   };
   const box = h("input", {
     type: "checkbox",
@@ -280,10 +288,12 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
       if (box.checked) return void keepNow();
       try {
         const other = await forget(stem, known);
-        say(other ? `The run that is kept is another one, of ${stepsOf(other)}: it stays.` : "");
+        announce(
+          other ? `The run that is kept is another one, of ${stepsOf(other)}: it stays.` : "",
+        );
         if (!other) known = undefined;
       } catch {
-        say("");
+        announce("");
       }
     },
   });
@@ -295,10 +305,10 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
       box.checked = true;
       keepNow();
     };
-    say(
+    announce(
       `Another run is kept in this browser, of ${stepsOf(other)}. This one is not kept.`,
       press("Keep this one in its place", replaceIt),
-      press("Leave that one", () => say("")),
+      press("Leave that one", () => announce("")),
     );
   };
   let keeps = Promise.resolve(); // one at a time: the next one is over the stamp of this one
@@ -318,7 +328,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
         if (other) return askFor(other);
         known = stamp;
         held = { key, steps: state.losses.length };
-        say(`Kept in this browser: step ${whole(held.steps)}.`);
+        announce(`Kept in this browser: step ${whole(held.steps)}.`);
       } catch (error) {
         cannot(error);
       }
@@ -329,7 +339,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
     {
       click: async () => {
         const state = await stateNow().catch(() => null);
-        if (!state) return void say("There is nothing to save yet: train some steps first.");
+        if (!state) return void announce("There is nothing to save yet: train some steps first.");
         const { names, shapes } = facts;
         const { count, losses } = state;
         const training = { ...settingsOf(widget.inputs), count, losses };
@@ -340,7 +350,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
         const link = h("a", { href: URL.createObjectURL(file), download: name });
         link.click();
         setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-        say(`Saved as ${name}.`);
+        announce(`Saved as ${name}.`);
       },
     },
     "Save as a file",
@@ -362,14 +372,14 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
         const fresh = { parameters: read.vector, losses: [], generator: GENERATOR };
         const state = found?.state ?? { ...fresh, past: { loaded: true } };
         await restore(state, found?.inputs ?? widget.inputs);
-        say(
+        announce(
           found
             ? `${file.name} is loaded: its training goes on at step ${whole(found.inputs.steps)}.` +
                 older(state)
             : `${file.name} is loaded: what it has learned goes on learning this text, at step 0.`,
         );
       } catch (error) {
-        say(error.message);
+        announce(error.message);
       }
     },
   });
@@ -391,7 +401,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
         held = { key: keyOf(widget, newest.inputs), steps: newest.losses.length };
         await restore(newest, { ...widget.inputs, ...newest.inputs });
       } catch (error) {
-        say(error.message);
+        announce(error.message);
       }
       there.hidden = true;
     };
@@ -430,7 +440,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
       if (box.checked && held.key && key !== held.key) {
         box.checked = false; // other settings begin another run: it does not replace the kept one
         const far = whole(held.steps);
-        say(`Your run of ${far} steps stays kept. Tick again to keep this one in its place.`);
+        announce(`Your run of ${far} steps stays kept. Tick again to keep this one in its place.`);
       }
       if (key === held.key && at() <= held.steps) return;
       const due = performance.now() - last > SAVE_EVERY_MS || !running;

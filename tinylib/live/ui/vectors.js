@@ -141,7 +141,7 @@ export function editableVector(widget, name, label, { delta, from, first = 1 }) 
     read: () => chosen(widget, D) + 1,
     slide: (value) => choose(widget, value - 1),
     ends: [1, D],
-    say: String,
+    describe: String,
   });
   let original; // the last row, unchanged
   const size = knob(widget, delta, "its value:", {
@@ -153,7 +153,7 @@ export function editableVector(widget, name, label, { delta, from, first = 1 }) 
     field: () => `${delta} ${chosen(widget, D)}`,
     limits: [-1, 1], // a state is made by tanh and by means of such numbers
     step: 0.01,
-    say: (value, inputs) =>
+    describe: (value, inputs) =>
       format(value) +
       (inputs[delta][chosen(widget, D)] ? ` (was ${format(original[chosen(widget, D)])})` : ""),
   });

@@ -183,7 +183,7 @@ export class Widget {
 
   change(next, field, report) {
     const wrong = problem(this.spec, next);
-    this.say(report ? "" : wrong);
+    this.announce(report ? "" : wrong);
     report?.(wrong);
     if (wrong) return false;
     if (JSON.stringify(next) !== JSON.stringify(this.inputs)) {
@@ -196,7 +196,7 @@ export class Widget {
   undo() {
     this.field = undefined;
     this.streams = false;
-    this.say("");
+    this.announce("");
     this.send(this.history.pop());
   }
 
@@ -208,13 +208,13 @@ export class Widget {
     this.change(this.first, Symbol("reset"));
     this.repaint();
     if (this.history.length > steps)
-      this.say("Reset: done. Undo brings your numbers back.", "hint");
+      this.announce("Reset: done. Undo brings your numbers back.", "hint");
   }
 
   send(inputs) {
     clearTimeout(this.patience);
     if (!this.model.get("link_id")) {
-      this.patience = setTimeout(() => this.say(WAITING, "hint"), 5000);
+      this.patience = setTimeout(() => this.announce(WAITING, "hint"), 5000);
     }
     this.model.set("inputs", copyOf(inputs));
     this.model.set("asked", this.sent + 1);
@@ -241,7 +241,7 @@ export class Widget {
   answered() {
     clearTimeout(this.patience);
     this.stopWaiting();
-    if (this.problemLine.textContent === WAITING) this.say("");
+    if (this.problemLine.textContent === WAITING) this.announce("");
     if (!this.behind && !this.model.get("unfinished") && !this.streams) this.late = false;
     else this.awaitAnswer();
     this.showState();
@@ -312,7 +312,7 @@ export class Widget {
           release.abort();
           this.pressed = false;
           setTimeout(() => {
-            if (this.pendingMessage) this.say(...this.pendingMessage);
+            if (this.pendingMessage) this.announce(...this.pendingMessage);
           });
         },
         { signal: release.signal },
@@ -320,7 +320,7 @@ export class Widget {
     }
   }
 
-  say(text, kind = "") {
+  announce(text, kind = "") {
     this.pendingMessage = this.pressed && text ? [text, kind] : undefined;
     if (this.pendingMessage) return;
     this.problemLine.textContent = text;

@@ -54,7 +54,7 @@ export function wordEditor(widget, weights, follow, lexicon = () => ({ key: "", 
   const insert = () => {
     const { length } = widget.inputs.words;
     if (length >= spec.max.words) {
-      widget.say(`There is room for ${spec.max.words} words: remove one first.`);
+      widget.announce(`There is room for ${spec.max.words} words: remove one first.`);
       return;
     }
     splice(Symbol("add"), length, 0, "word");

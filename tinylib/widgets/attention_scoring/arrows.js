@@ -249,7 +249,7 @@ function numbers2d(widget) {
           const next = widget.inputs.query.map((value) => hundredths(factor * value));
           const [low, high] = widget.spec.limits.query;
           if (next.some((value) => value < low || value > high)) {
-            widget.say(`The query would leave the plane: its numbers end at ${high}.`);
+            widget.announce(`The query would leave the plane: its numbers end at ${high}.`);
             return;
           }
           widget.edit(Symbol("length"), (inputs) => {

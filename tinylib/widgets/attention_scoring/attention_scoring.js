@@ -50,7 +50,7 @@ function sizes(widget) {
         const S = widget.inputs.keys.length;
         const k = widget.inputs.query.length;
         if (S === mostKeys) {
-          widget.say(`There is room for ${mostKeys} keys: remove one first.`);
+          widget.announce(`There is room for ${mostKeys} keys: remove one first.`);
           return;
         }
         widget.edit(Symbol("add"), (next) => {

@@ -243,7 +243,7 @@ const KERNELS = [
   (u) => Math.max(0, 1 - u * u),
   () => 1,
 ];
-const KERNEL_SAYS = [
+const KERNEL_TEXTS = [
   "each exponent is −u²/2, where u = (x − xᵢ) / bandwidth",
   "its K, 1 within the bandwidth, by the sum of all K",
   "its K, 1 − u² with u = (x − xᵢ) / bandwidth, by the sum of all K",
@@ -255,7 +255,7 @@ function weightOf(widget, i, cells) {
   const { x, query, bandwidth, kernel } = widget.inputs;
   const near = Math.fround; // as torch rounds: a point may lie just at the kernel's end
   const from = x.map((place) => near(near(near(query) - near(place)) / near(bandwidth)));
-  const what = `Weight of point ${i + 1}: ${KERNEL_SAYS[kernel]}:`;
+  const what = `Weight of point ${i + 1}: ${KERNEL_TEXTS[kernel]}:`;
   if (kernel === 0)
     return weighed(
       what,
@@ -302,7 +302,7 @@ function queryAndAnswer(widget) {
   );
   const [before, after] = [h("span"), h("span")];
   const parts = [before, answer, after];
-  const says = h("p.note.says", { "data-output": "", role: "status" }, ...parts);
+  const message = h("p.note.says", { "data-output": "", role: "status" }, ...parts);
   const why = (alpha, weights) => {
     if (!alpha.length)
       return (
@@ -344,7 +344,7 @@ function queryAndAnswer(widget) {
     element: h(
       "div.queried",
       h("label.called", h("span", { "aria-hidden": "true" }, "query x"), box),
-      says,
+      message,
     ),
     update(inputs, outputs) {
       box.follow();
@@ -417,7 +417,7 @@ function pointTable(widget) {
         const { inputs } = widget;
         const { length } = inputs.x;
         if (length >= limits.S[1]) {
-          widget.say(`There is room for ${limits.S[1]} points: remove one first.`);
+          widget.announce(`There is room for ${limits.S[1]} points: remove one first.`);
           return;
         }
         const x = roomFor(inputs, limits.x);

@@ -12,12 +12,12 @@ import { editableVector, strips } from "../../live/ui/vectors.js";
 /** What torch does in a kernel, in compute() of encoder_decoder.py. */
 export async function program(run, { source, by }, spec) {
   const { embeddings, states, hidden } = await encode(run, source, spec);
-  const { state: bent } = await run("translator-bend", { hidden, by });
-  const steps = await greedy(decoder(run), reading(bent), BOS, EOS, spec.limits.T[1]);
+  const { state: perturbed } = await run("translator-bend", { hidden, by });
+  const steps = await greedy(decoder(run), reading(perturbed), BOS, EOS, spec.limits.T[1]);
   return {
     embeddings,
     states,
-    vector: { dims: spec.limits.D.slice(1), data: top(bent).data },
+    vector: { dims: spec.limits.D.slice(1), data: top(perturbed).data },
     tokens: steps.map(({ token }) => token),
     probabilities: steps.map(({ logProbs, token }) => Math.exp(logProbs[token])),
   };
@@ -71,16 +71,16 @@ const meanings = ({ spec: { facts } }, words) => gloss(facts.glosses, words);
 
 /** Whether the French is correct, and if it is not, what would be. */
 function verdict(widget) {
-  const says = h("p.judged", { role: "status" });
+  const message = h("p.judged", { role: "status" });
   const words = h("ol.said.plain");
   const right = h("div.right", h("p.label", "Correct:"), words);
   return {
-    element: results("column", says, right),
+    element: results("column", message, right),
     shows: "outputs",
     update(inputs, outputs) {
       const english = widget.words("S", inputs);
       const found = compared(widget, english, outputs.tokens.data);
-      setText(says, judgement(widget, english, found));
+      setText(message, judgement(widget, english, found));
       right.hidden = !found.truth || found.truth.join(" ") === found.french.join(" ");
       if (!right.hidden) glossed(words, found.truth, meanings(widget, found.truth));
     },

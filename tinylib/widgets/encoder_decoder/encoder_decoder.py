@@ -14,7 +14,7 @@ from tinylib.lab.data.text import BOS, EOS
 from tinylib.live.translator import (
     MOST_STEPS,
     TranslatorWidget,
-    bend,
+    perturb,
     read,
     trained,
     translator,
@@ -80,7 +80,7 @@ def compute(source: Int[Tensor, " S"], by: Float[Tensor, " D"]) -> ReadOut:
     """The states after each word, and what is read out of the last one, bent by ``by``."""
     model = trained()
     encoding = model.encoder(source[None], torch.tensor([len(source)]))
-    vector = bend(encoding.final, by).state
+    vector = perturb(encoding.final, by).state
     state = model.decoder.init_state(Encoding(encoding.states, vector))
     tokens = greedy(model.step, state, BOS, EOS, MOST_STEPS).tokens
     fed = torch.cat([torch.tensor([[BOS]]), tokens[:, :-1]], dim=1)
@@ -104,7 +104,7 @@ class EncoderDecoderWidget(TranslatorWidget):
         "the three small black cats do not sleep .",
         "the old king never sees the happy children .",
     )
-    steps = (read, bend, write)
+    steps = (read, perturb, write)
     unasked = "each entry of a state is made of 120 others and all words so far: no sum fits a line"
 
     def __init__(self, source: Any, by: Any = None) -> None:

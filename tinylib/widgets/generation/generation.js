@@ -232,11 +232,11 @@ function paces(widget) {
   ];
   const lines = ["with", "without"];
   const plot = plane({ name: "pace-plot", x: [0, maxLen], y: [0, 10], height: 84, paths: lines });
-  const says = kinds.map((kind) =>
+  const message = kinds.map((kind) =>
     h("p", { class: `note pace ${kind === "true" ? "with" : "without"}`, "data-output": "" }),
   );
   let drawn = -1;
-  const element = h("div.column.speed", ...says, plot.element);
+  const element = h("div.column.speed", ...message, plot.element);
   return {
     element,
     update() {
@@ -264,7 +264,7 @@ function paces(widget) {
         const recent = entries.slice(-RECENT).map(([, ms]) => ms);
         const mean = recent.reduce((total, ms) => total + ms, 0) / recent.length;
         setText(
-          says[i],
+          message[i],
           recent.length
             ? `${names[i]}: ${mean.toFixed(1)} ms, ${(1000 / mean).toFixed(0)} a second`
             : `${names[i]}: not written yet`,
@@ -427,8 +427,8 @@ function candidates(widget) {
       fillList(list, best, make, (li, id) => {
         li.token = id;
         const [name, shares] = [visible(vocabulary[id]), [before[id], after[id]]];
-        const says = [percentOf(before[id]), after[id] ? percent(after[id]) : "cut"];
-        fillCandidate(li.firstChild, name, shares, says, name !== vocabulary[id], most);
+        const message = [percentOf(before[id]), after[id] ? percent(after[id]) : "cut"];
+        fillCandidate(li.firstChild, name, shares, message, name !== vocabulary[id], most);
         setAttribute(li, "class", `${after[id] ? "" : "cut"}${id === own ? " taken" : ""}`);
         setAttribute(li.firstChild, "aria-pressed", String(id === own));
       });
@@ -456,7 +456,9 @@ function take(widget, token) {
     return text[at] === token && text.slice(0, at).every((id, n) => id === tokens[n]);
   });
   if (same < 0 && inputs.branches.length === most) {
-    widget.say(`There is room for ${most} branches: forget them, and begin with the first again.`);
+    widget.announce(
+      `There is room for ${most} branches: forget them, and begin with the first again.`,
+    );
     return;
   }
   widget.edit(Symbol("take"), (next) => {
@@ -540,7 +542,7 @@ const characterAt = (t) => ({ name: "page", row: 0, column: t });
 
 const STEPS = [
   ({ S, read, chosen, afterPrompt, inputs: { cached }, code }) => ({
-    says:
+    message:
       `${chosen} is chosen from what follows ${read}, character ${S}. ` +
       (cached && afterPrompt
         ? `The model is fed ${read} alone: the ${S - 1} before it were read in earlier steps.`
@@ -551,14 +553,14 @@ const STEPS = [
     code: code.read,
   }),
   ({ S, L, read, afterPrompt, inputs: { cached }, code }) => ({
-    says:
+    message:
       `In each of the ${L} blocks ${read} gets a query, a key and a value` +
       (cached && afterPrompt ? "." : `, and so does each of the ${S - 1} characters before it.`),
     lit: [characterAt(S - 1)],
     code: code.project,
   }),
   ({ S, read, afterPrompt, inputs: { cached }, code }) => ({
-    says:
+    message:
       (cached && afterPrompt
         ? `Its key and its value are put behind the ${S - 1} that were kept, so that there are ` +
           `${S}.`
@@ -577,7 +579,7 @@ const STEPS = [
     const [{ head, most, weight }] = found;
     const whose = (i) => `block ${Math.floor(i / H)}, head ${i % H}`;
     return {
-      says:
+      message:
         `The query of ${read} meets all ${S} keys, none of which comes later, so that no mask is ` +
         `needed. The largest weight is ${format(weight)}, which ${whose(head)} gives to ` +
         `${most === S - 1 ? `${read} itself` : called(names[most])}.`,
@@ -595,7 +597,7 @@ const STEPS = [
   (view) => {
     const { S, read, vocabulary, best, logits, before, code } = view;
     return {
-      says:
+      message:
         `Only the vector of ${read} is turned into logits, ${vocabulary.length} of them. By the ` +
         `model ${called(vocabulary[best[0]])} is the likeliest, with ` +
         `${percentOf(before[best[0]])}.`,
@@ -610,7 +612,7 @@ const STEPS = [
     const left = drawable(inputs, after);
     const idle = temperature === 1 && left === vocabulary.length;
     return {
-      says: idle
+      message: idle
         ? "Temperature, top-k and top-p stand so that they change nothing: it is drawn from the " +
           "model's own probabilities."
         : `Temperature, top-k and top-p leave ${left} of ${vocabulary.length} characters, and ` +
@@ -625,7 +627,7 @@ const STEPS = [
     const own = after[tokens[at]];
     const certain = after.some((share) => share === 1);
     return {
-      says:
+      message:
         (certain
           ? "There is nothing to draw, because only the likeliest is left. "
           : `A random number between 0 and 1 falls on one of them: u = ${u.toFixed(4)}. `) +
@@ -637,7 +639,7 @@ const STEPS = [
     };
   },
   ({ T, at, S, chosen, inputs: { cached } }) => ({
-    says:
+    message:
       `Now ${chosen} is the last character, and the next step feeds it to the model: ` +
       (cached
         ? `one character instead of ${S + 1}, because ${S} keys and values are there already.`

@@ -259,7 +259,7 @@ function steps(widget) {
     body,
     h("tfoot", ...feet),
   );
-  const says = h("p.note.verdict", { role: "status" });
+  const message = h("p.note.verdict", { role: "status" });
   const broken = h(
     "p.broken-key",
     h("span", { "aria-hidden": "true" }, h("i.broken")),
@@ -275,7 +275,7 @@ function steps(widget) {
     return h("tr", h("th", { scope: "row" }), ...cells);
   };
   return {
-    element: results("column", table, broken, says),
+    element: results("column", table, broken, message),
     update(inputs, outputs) {
       const now = viewOf(widget, inputs, outputs);
       if (!now) return;
@@ -323,7 +323,7 @@ function steps(widget) {
           );
         }),
       );
-      setText(says, summary(now));
+      setText(message, summary(now));
     },
   };
 }
@@ -364,7 +364,7 @@ function line(widget) {
     falls = true;
   });
   const { range, called: typed, update } = knob(widget, "u", "u", { ends: [0, 1], step: 0.001 });
-  const says = h("p.note.lands", { role: "status" });
+  const message = h("p.note.lands", { role: "status" });
   const ground = h(
     "div.ground.pointer",
     h("div.bar", { "data-output": "", "aria-hidden": "true" }, pieces, pin),
@@ -387,7 +387,7 @@ function line(widget) {
       "section.block",
       h("h3", "The draw: which token does u fall on?"),
       ground,
-      h("div.typed", again, typed, h("span", { "data-output": "" }, says)),
+      h("div.typed", again, typed, h("span", { "data-output": "" }, message)),
     ),
     update(inputs, outputs) {
       const { u } = inputs;
@@ -415,7 +415,7 @@ function line(widget) {
       }
       if (hit)
         setText(
-          says,
+          message,
           `falls on ${called(namesOf(widget, inputs)[hit.id])}, from ${formatExact(hit.from)} to ` +
             `${formatExact(hit.to)}: the first token whose probability, added to all before it, ` +
             `lies above u.`,

@@ -532,7 +532,7 @@ const attendStep = (of, begin, line) => (view) => {
   const nameOf = (i) => (layers.length > 1 ? `block ${Math.floor(i / H)}, ` : "") + `head ${i % H}`;
   const lit = [most, t].filter((place) => place >= first).map((place) => cellOf(view, place));
   return {
-    says:
+    message:
       `${begin(view, layers)} The largest weight is ${format(weight)}, which ${nameOf(head)} ` +
       `gives to ${most === t ? `${token} itself` : called(names[most])}.`,
     lit,
@@ -549,7 +549,7 @@ const STEPS = [
   (view) => {
     const { t, N, token, width, code } = view;
     return {
-      says:
+      message:
         `We follow ${token}, token ${t + 1} of ${N}. Its row of the embedding table is a vector ` +
         `of ${width} numbers, which holds nothing of the other tokens yet.`,
       lit: [cellOf(view, t)],
@@ -565,7 +565,7 @@ const STEPS = [
     "attend",
   ),
   (view) => ({
-    says:
+    message:
       `Then the feed-forward network of block 0 reads the vector of ${view.token} alone, and ` +
       "its result is added, too. No other token takes part in this.",
     lit: [cellOf(view, view.t)],
@@ -586,7 +586,7 @@ const STEPS = [
   (view) => {
     const { t, token, vocabulary, logits, best, code } = view;
     return {
-      says:
+      message:
         `The dot products of the vector of ${token} with the rows of the embedding table are ` +
         `${vocabulary.length} logits, one for each token of the vocabulary. The largest is that ` +
         `of ${called(vocabulary[best[0]])}.`,
@@ -598,7 +598,7 @@ const STEPS = [
   (view) => {
     const { t, vocabulary, logits, shares, best, code } = view;
     return {
-      says:
+      message:
         "The softmax turns the logits into probabilities, which sum to 1: " +
         `${called(vocabulary[best[0]])} is expected with ${percentOf(shares(t)[best[0]])}.`,
       lit: [cellOf(view, t)],
@@ -610,7 +610,7 @@ const STEPS = [
     const { t, N, names, ids, vocabulary, shares, best } = view;
     if (t === N - 1) {
       return {
-        says:
+        message:
           "Here the text ends, so this is what is written next: " +
           `${called(vocabulary[best[0]])}, if we always take the likeliest. Then it is read as ` +
           `token ${N + 1}, and all of this begins again with it.`,
@@ -619,7 +619,7 @@ const STEPS = [
       };
     }
     return {
-      says:
+      message:
         `The text goes on with ${called(names[t + 1])}, which the model had given ` +
         `${percentOf(shares(t)[ids[t + 1]])}. So −log p = ${nats(view.surprise(t + 1))} is its ` +
         "loss at this place. In training, all places are asked at once.",

@@ -280,7 +280,7 @@ function timeline(widget) {
       pastOf(widget).chosen = to >= snapshots().length - 1 ? -1 : to;
       widget.repaint("outputs");
     },
-    say: (i) => `step ${whole(snapshots()[Math.min(i, snapshots().length - 1)]?.steps ?? 0)}`,
+    describe: (i) => `step ${whole(snapshots()[Math.min(i, snapshots().length - 1)]?.steps ?? 0)}`,
     box: false,
   });
   return {
@@ -399,7 +399,7 @@ function bar(widget) {
   return trainingBar(widget, {
     chunkMs: LOOK_EVERY_MS,
     lacking: () => (widget.lacksText ? "First use a text" : ""),
-    says: (ms) => `, ${per(ms)} characters/s`,
+    rateText: (ms) => `, ${per(ms)} characters/s`,
     saved: {
       metadata: (_inputs, outputs) => ({
         config: facts.config,

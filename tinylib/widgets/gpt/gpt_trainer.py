@@ -39,7 +39,7 @@ WRITTEN, PROMPT = 200, 24
 TEMPERATURE = 0.8
 STORIES, SHAKESPEARE, OWN = 0, 1, 2
 MUON = 4  # the form that learns by it
-TOLD = 3000  # stories
+STORIES_READ = 3000  # stories
 FEWEST, MOST = 1000, 2_000_000  # characters of a text
 NGRAMS = 3
 UNSEEN = "\N{WHITE SQUARE}"
@@ -51,7 +51,7 @@ UNSEEN = "\N{WHITE SQUARE}"
 @cache
 def story_text() -> str:
     """Stories of the course's grammar, one on each line."""
-    return "\n".join(" ".join(story.words) for story in first_stories(TOLD))
+    return "\n".join(" ".join(story.words) for story in first_stories(STORIES_READ))
 
 
 own_texts: dict[int, str] = {}
@@ -131,7 +131,7 @@ def story_limit() -> float:
 
     Their grammar's own probabilities of the words, each of which a space or a new line ends.
     """
-    drawn = first_stories(TOLD)
+    drawn = first_stories(STORIES_READ)
     ends = torch.tensor([len(" ".join(story.words)) + 1 for story in drawn]).cumsum(0)
     cut = len(story_text()) * (1 - HELD_OUT)
     held = [story for story, end in zip(drawn, ends.tolist(), strict=True) if end > cut]

@@ -130,9 +130,9 @@ function totals(widget) {
       expOf("Perplexity, e to the power of the loss:", numberOf("loss"), [cells[1].children[1]]),
     ),
   ];
-  const says = h("p.note.verdict", { role: "status" });
+  const message = h("p.note.verdict", { role: "status" });
   return {
-    element: h("section.block", { "data-output": "" }, h("div.totals", ...cells), says),
+    element: h("section.block", { "data-output": "" }, h("div.totals", ...cells), message),
     update(inputs, outputs) {
       const values = ["total", "loss", "perplexity"].map((name) => outputs[name].data[0]);
       cells.forEach((element, i) => {
@@ -143,8 +143,8 @@ function totals(widget) {
       const words = wordsOf(widget.spec, "text", inputs.text).slice(1);
       if (words.length !== nll.length) return; // on its way
       setText(cells[1].children[2], `sum / ${words.length}`);
-      setAttribute(says, "data-verdict", values[0] === Infinity ? "endless" : "");
-      setText(says, verdictOf(words, Array.from(nll), values));
+      setAttribute(message, "data-verdict", values[0] === Infinity ? "endless" : "");
+      setText(message, verdictOf(words, Array.from(nll), values));
     },
   };
 }
@@ -280,14 +280,14 @@ function logSoftmaxes(widget) {
   const here = plot.rule("x");
   const lost = h("span.lost", "log(softmax) is −∞ here");
   plot.element.append(lost);
-  const says = h("p.note.verdict", { role: "status" });
+  const message = h("p.note.verdict", { role: "status" });
   return {
     element: h(
       "section.block",
       { "data-output": "" },
       h("div.cards", naive, stable),
       plot.element,
-      says,
+      message,
     ),
     update({ x }, outputs) {
       const [share, of, at] = ["share", "log_of_softmax", "log_softmax"].map(
@@ -310,7 +310,7 @@ function logSoftmaxes(widget) {
       naive.classList.toggle("endless", of === -Infinity);
       here(x, `x = ${formatExact(x).replace("-", "−")}`);
       typeset(
-        says,
+        message,
         of === -Infinity
           ? "softmax came first, and rounded the right word’s probability to 0: the smallest " +
               "float32 above 0 is 1.4 × 10^{−45}, about e^{−103.3}. Its logarithm is −∞, the " +

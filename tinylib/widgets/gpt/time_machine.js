@@ -74,7 +74,7 @@ function timeSlider(widget) {
       stop();
       go(to);
     },
-    say: (step) => afterSteps(steps[step]),
+    describe: (step) => afterSteps(steps[step]),
   });
   const play = h(
     "button.play",
@@ -266,13 +266,13 @@ function lossCurve(widget) {
   loss.forEach((value, i) => plot.spot("spot small")(i, value));
   const here = h("span.moment.spot", h("b"));
   plot.element.append(here);
-  const says = h("p.note.says", { role: "status" });
+  const message = h("p.note.says", { role: "status" });
   return {
     element: h(
       "section.column",
       h("span.label", "Validation loss, in nats for each character"),
       plot.element,
-      says,
+      message,
     ),
     shows: "inputs",
     update({ step }) {
@@ -287,7 +287,7 @@ function lossCurve(widget) {
               "pairs"
             : "higher than with the frequencies of characters alone";
       setText(
-        says,
+        message,
         `${afterSteps(steps[step])[0].toUpperCase()}${afterSteps(steps[step]).slice(1)} the ` +
           `loss is ${loss[step].toFixed(2)}, perplexity ${Math.exp(loss[step]).toFixed(1)}: ` +
           `${rank}.`,

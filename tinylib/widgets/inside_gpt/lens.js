@@ -544,7 +544,7 @@ function fly(widget, from, to) {
 }
 
 const embedStep = ({ widget, at, N, token, width, embedding, lengths, code }) => ({
-  says:
+  message:
     `We follow ${token}, token ${at + 1} of ${N}. Its row of the embedding table, a vector of ` +
     `${width} numbers, begins the residual stream. The vector's length is ${format(lengths[0])}.`,
   lit: [wordCell(at), lensCell(0, at)],
@@ -574,7 +574,7 @@ const headsStep = (l) => (view) => {
   const [longest] = [...found].sort((one, other) => other.length - one.length);
   const { head, most, weight, length } = longest;
   return {
-    says:
+    message:
       `In block ${l}, each of ${H} heads attends to the words up to ${token} and adds a vector ` +
       `to the stream. Head ${head} adds the longest, ${format(length)}: it attends most to ` +
       `${most === at ? `${token} itself` : `${called(names[most])}, ${at - most} back`}, with ` +
@@ -612,7 +612,7 @@ const networkStep = (l) => (view) => {
   const [best, p] = [called(vocabulary[view.best(l + 1, at)]), view.likeliest(l + 1, at)];
   const next = l + 2 < K ? `If the model ended here, it would predict` : "The lens reads the last:";
   return {
-    says:
+    message:
       `The feed-forward network of block ${l} reads the stream at ${token} alone and adds a ` +
       `vector of length ${format(added)}. The stream is now ${format(streams[l + 1])} long. ` +
       `${next} ${best} with ${percentOf(p)}.`,
@@ -641,7 +641,7 @@ const networkStep = (l) => (view) => {
 };
 
 const normStep = ({ widget, at, K, streams, width, sigma, normed, token, code }) => ({
-  says:
+  message:
     `The last norm divides the stream at ${token} by σ, its length over √${width}, and takes ` +
     `each entry times a learned number: ` +
     `${format(streams[K - 1])} / √${width} = ${format(sigma)}.`,
@@ -669,7 +669,7 @@ const FINAL = 5; // tokens whose logits are shown
 const logitsStep = ({ widget, at, K, logits, vocabulary, token, code }) => {
   const best = topK(logits, FINAL);
   return {
-    says:
+    message:
       `The dot products of that vector with the rows of the embedding table are the logits of ` +
       `all ${vocabulary.length} tokens. After ${token} the largest is that of ` +
       `${called(vocabulary[best[0]])}. As the stream is a sum, so is each logit: the bars above ` +
@@ -694,7 +694,7 @@ const softmaxStep = (view) => {
   const [best, row] = [topK(logits, FINAL), view.probabilities(K - 1, at)];
   const goesOn = at < N - 1 ? ` The text goes on with ${called(names[at + 1])}.` : "";
   return {
-    says:
+    message:
       "The softmax turns the logits into probabilities: " +
       `${called(vocabulary[best[0]])} is expected with ${percentOf(row[best[0]])}.${goesOn}`,
     lit: [lensCell(K - 1, at)],

@@ -195,7 +195,7 @@ const firstDifference = (one, two) => {
 
 /** Pairs of stories to begin with. */
 function offeredPairs(widget) {
-  const { twins: pairs } = widget.spec.facts;
+  const { pairs } = widget.spec.facts;
   const groups = Object.entries(pairs).map(([title, group]) => [title, Object.keys(group)]);
   return offers(widget, "story", "or begin with:", Object.fromEntries(groups), (next) => {
     next.twin = Object.values(pairs).find((group) => Object.hasOwn(group, next.story))[next.story];
@@ -548,10 +548,10 @@ function recoveredBar(widget) {
   const track = h("span.track", { "aria-hidden": "true" }, fill, dot);
   const drawn = h("div.way", from, track, to);
   const difference = h("p.note.sums");
-  const says = h("p.note.says", { "aria-live": "polite" });
+  const message = h("p.note.says", { "aria-live": "polite" });
   const title = h("span.label", "Way to the twin's answer: ", number);
   return {
-    element: results("column moved", title, drawn, difference, says),
+    element: results("column moved", title, drawn, difference, message),
     shows: "outputs",
     update() {
       const view = viewOf(widget);
@@ -560,7 +560,7 @@ function recoveredBar(widget) {
       setText(number, isMeasurable ? format(moved) : "–");
       drawn.hidden = difference.hidden = !isMeasurable;
       if (!isMeasurable) {
-        setText(says, whyUnmeasurable(view));
+        setText(message, whyUnmeasurable(view));
         return;
       }
       setText(from, vocabulary[answer]);
@@ -573,8 +573,8 @@ function recoveredBar(widget) {
         `Logit of “${vocabulary[other]}” less that of “${vocabulary[answer]}”: ${format(own)} in ` +
           `the story, ${format(corrupted)} in its twin, ${format(patched)} patched.`,
       );
-      setAttribute(says, "aria-live", widget.streams ? "off" : "polite");
-      setText(says, `${outcome(view)} ${meaning(view)}`);
+      setAttribute(message, "aria-live", widget.streams ? "off" : "polite");
+      setText(message, `${outcome(view)} ${meaning(view)}`);
     },
   };
 }
@@ -593,7 +593,7 @@ export function snippetOf(spec, inputs) {
       : `Site("blocks.${site.block}.feed_forward"${at && `, at=(${site.position + 1},)`})`;
   const patched =
     site.source === ZEROED ? "ablate(model, story, site)" : "patch_from(model, story, twin, site)";
-  const needed = [own.split("(")[0], patched.split("(")[0], "way"].sort();
+  const needed = [own.split("(")[0], patched.split("(")[0], "recovered"].sort();
   const quoted = (words) => JSON.stringify(words.join(" "));
   return `from tinylib.inside_gpt import ${needed.join(", ")}
 from tinylib.lab.models.language import load_language_model
@@ -608,7 +608,7 @@ site = ${own}
 logits = ${patched}[0, -1], model(story)[0, -1], model(twin)[0, -1]
 answer, other = (z.argmax() for z in logits[1:])
 differences = [(z[other] - z[answer]).item() for z in logits]
-moved = way(*differences) if answer != other else 0.0
+moved = recovered(*differences) if answer != other else 0.0
 probabilities = [z.softmax(-1) for z in logits]
 
 for name, p in zip(("patched", "story", "twin"), probabilities):

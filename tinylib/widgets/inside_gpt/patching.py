@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from tinylib.gpt import GPT
 from tinylib.hooks import capture, patch
-from tinylib.inside_gpt import way
+from tinylib.inside_gpt import recovered
 from tinylib.lab.data.text import BOS
 from tinylib.live.models import language_model
 from tinylib.live.widget import Limits, LiveWidget, table
@@ -19,9 +19,9 @@ NAME = "gpt-stories"
 ALL = -1  # the position that stands for all words, and <bos>
 EMBEDDING = -1  # the block after which the stream is still the embedding
 STREAM, FEED_FORWARD, HEAD = 0, 1, 2  # parts; heads are counted on from HEAD
-TWIN, ZERO = 0, 1  # sources
+CORRUPTED, ZERO = 0, 1  # sources
 
-TWINS = {
+CORRUPTIONS = {
     "where a thing is": (
         (
             "mary waits in the bedroom . john waits in the hall . the hat is in the cellar . "
@@ -70,7 +70,7 @@ def pairs() -> dict[str, dict[str, str]]:
     """Each of these stories and its twin."""
     return {
         kind: {story: story.replace(sentence, other) for story, sentence, other in group}
-        for kind, group in TWINS.items()
+        for kind, group in CORRUPTIONS.items()
     }
 
 
@@ -106,7 +106,7 @@ def three_runs(
     here = first[:, None, None] & ((position == at) | (at < 0))[None, :, None]
 
     def put(chosen: Tensor, x: Tensor) -> Tensor:
-        value = torch.where(source == TWIN, x[2:], 0.0)
+        value = torch.where(source == CORRUPTED, x[2:], 0.0)
         return torch.where(here & chosen, value, x)
 
     def put_heads(i: int, x: Tensor) -> Tensor:
@@ -143,7 +143,7 @@ def judge(runs: Float[Tensor, "3 V"]) -> PatchingResult:
     answers = runs[1:].argmax(-1)
     both = runs[:, answers]
     d = both[:, 1] - both[:, 0]
-    moved = torch.where(answers[0] == answers[1], 0.0, way(*d))
+    moved = torch.where(answers[0] == answers[1], 0.0, recovered(*d))
     return PatchingResult(runs.softmax(-1), answers, d, moved)
 
 
@@ -180,7 +180,7 @@ def compute(
         logits = three_runs(model, own, other, block, part, at, source).logits
     else:  # a story that is patched from itself stays as it is
         one, two = (
-            three_runs(model, text, text, block, part, at, torch.tensor(TWIN)).logits
+            three_runs(model, text, text, block, part, at, torch.tensor(CORRUPTED)).logits
             for text in (own, other)
         )
         logits = torch.cat([one[:2], two[2:]])
@@ -218,7 +218,7 @@ class PatchingWidget(LiveWidget):
         block: Any = 0,
         part: Any = STREAM,
         position: Any = AT,
-        source: Any = TWIN,
+        source: Any = CORRUPTED,
     ) -> None:
         if twin is None:
             known = {one: two for group in pairs().values() for one, two in group.items()}
@@ -244,14 +244,14 @@ class PatchingWidget(LiveWidget):
             "block": (EMBEDDING, config.layers - 1),
             "part": (STREAM, HEAD + config.H - 1),
             "position": (ALL, most - 1),
-            "source": (TWIN, ZERO),
+            "source": (CORRUPTED, ZERO),
         }
         return {**sites, "T": (1, most), "S": (1, most), "N": (2, most + 1), "V": (V, V)}
 
     @classmethod
     def facts(cls) -> dict[str, Any]:
         config = language_model(NAME).model.config
-        return {"layers": config.layers, "heads": config.H, "twins": pairs(), "model": NAME}
+        return {"layers": config.layers, "heads": config.H, "pairs": pairs(), "model": NAME}
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
         """The likeliest words in the three runs."""

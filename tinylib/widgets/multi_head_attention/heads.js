@@ -762,7 +762,7 @@ const headStep =
           : `“${question.name}” asks about ${quote(words[place])} (word ${place + 1}), so the ` +
             `answer ${predicted} is made of something else.`;
     return {
-      says: found + then,
+      message: found + then,
       lit: [wordCell(t), wordCell(most), ...(asked ? [answer] : [])],
       moves:
         question.on && asked && most === place
@@ -775,21 +775,21 @@ const headStep =
 
 const STEPS = [
   ({ t, word, digits }) => ({
-    says:
+    message:
       `We follow ${word}, word ${t + 1}. Its vector holds what the word is, its digit ` +
       `${digits[t]} and its place, and nothing of the other words yet.`,
     lit: [wordCell(t)],
     code: undefined,
   }),
   ({ t, word, code, width, heads: all }) => ({
-    says:
+    message:
       `W_q, W_k and W_v make a query, a key and a value of the vector of ${word}, each with ` +
       `${all.length} · ${width} = ${all.length * width} numbers, as of those of all other words.`,
     lit: [wordCell(t)],
     code: code.project,
   }),
   ({ t, code, width, heads: all }) => ({
-    says:
+    message:
       `Queries, keys and values are split: head 0 gets the first ${width} numbers of each, ` +
       `head 1 the next ${width}, and so on, up to head ${all.length - 1}.`,
     lit: [wordCell(t)],
@@ -799,7 +799,7 @@ const STEPS = [
   (seen) => {
     const { code, width, heads: all } = seen;
     return {
-      says:
+      message:
         `The outputs of the ${all.length} heads, ${width} numbers each, are merged, that is put ` +
         "side by side, so that what one head found is not mixed with what another one found.",
       lit: ofWord(seen),
@@ -811,7 +811,7 @@ const STEPS = [
     const asked = questions.filter(({ answered }) => answered[t].asked);
     const right = asked.filter(({ answered }) => answered[t].right);
     return {
-      says:
+      message:
         `W_o mixes them into the output of ${word}, from which a last layer reads off the ` +
         `answers: ${right.length} of ${asked.length} are correct. All words do this at once.`,
       lit: ofWord(seen),

@@ -54,7 +54,7 @@ const standing = (widget, who) =>
   knob(widget, who, `${who} at`, {
     read: (inputs) => rowOf(inputs, who),
     ends: ({ positions }) => [0, positions - 1],
-    say: (row, { offset }) => String(offset + row),
+    describe: (row, { offset }) => String(offset + row),
   });
 
 /** By what positions are divided; its box lights up where it counts. */
@@ -233,8 +233,8 @@ function likenessPlot(widget) {
     return productOf(widget, rowOf(inputs, "query"), rowOf(inputs, "key"));
   });
   const [name, more] = [h("span"), h("span")];
-  const says = h("p.note.says", { "data-output": "", role: "status" });
-  says.append(name, product, more);
+  const message = h("p.note.says", { "data-output": "", role: "status" });
+  message.append(name, product, more);
   const number = (value) => value.toFixed(3).replace("-", "−");
   let drawn;
   return {
@@ -242,7 +242,7 @@ function likenessPlot(widget) {
       "div.column.likeness",
       h("p.caption", h("b", "P", h("sub", "t"), " · P", h("sub", "s")), " by distance s − t"),
       plot.element,
-      says,
+      message,
       legend,
     ),
     shows: "outputs",
@@ -429,7 +429,7 @@ function pairs(widget) {
       }
     },
     ends: widget.spec.limits.n,
-    say: (n) => String(2 * n),
+    describe: (n) => String(2 * n),
   });
   const { update } = part;
   return {
@@ -466,7 +466,7 @@ function turnedPairs(widget) {
     "data-output": "",
     "aria-label": "pairs of q and k, turned",
   });
-  const says = h("p.note.says", { "data-output": "", role: "status" });
+  const message = h("p.note.says", { "data-output": "", role: "status" });
   const make = (i) =>
     h("li", dial("key before", "query before", "key", "query"), h("span", `pair ${i + 1}`));
   widget.tables.set("pairs", () => [[...list.children].map((li) => li.firstChild)]);
@@ -484,7 +484,7 @@ function turnedPairs(widget) {
   let shownKey = "";
   return {
     element: h("div.column", h("p.caption", "faint: as they are; full: turned"), list),
-    says: { element: says },
+    message: { element: message },
     shows: "outputs",
     update(inputs, outputs) {
       const { turned_q: turnedQ, turned_k: turnedK, plain, turned, unmoved } = outputs;
@@ -508,7 +508,7 @@ function turnedPairs(widget) {
       if (key === shownKey) return;
       shownKey = key;
       const focused = Object.values(numbers).find((one) => one.matches(":focus"));
-      says.replaceChildren(
+      message.replaceChildren(
         "As they are, q · k = ",
         number("plain", values[0]),
         `. Turned by their positions, ${i} and ${j}, the product is `,
@@ -627,7 +627,7 @@ export default live(
         ui.boxed(
           "side",
           ui.knob("positions", "positions T"),
-          ui.knob("hands", "width D", { say: (hands) => String(2 * hands) }),
+          ui.knob("hands", "width D", { describe: (hands) => String(2 * hands) }),
           ui.use(baseKnob),
           ui.toggle("concatenated", "all sines first, then all cosines"),
           ui.use(standing, "query"),
@@ -643,7 +643,7 @@ export default live(
         headed(
           "Rotary: q and k are turned, pair by pair, by their positions",
           ui.row(ui.matrix("q", "query q"), ui.matrix("k", "key k"), turned),
-          turned.says,
+          turned.message,
           ui.row(ui.use(pairs), ui.entrySlider()),
         ),
       ),

@@ -231,7 +231,7 @@ function comparison(widget) {
   };
   const [before, now] = [tableOf("before"), tableOf("now")];
   const svg = svgPart("svg", { class: "ways", preserveAspectRatio: "none", "aria-hidden": "true" });
-  const says = h("p.note.verdict", { "data-output": "largest", role: "status" });
+  const message = h("p.note.verdict", { "data-output": "largest", role: "status" });
   const look = (row) => h("button", { click: () => widget.look(Number(row.dataset.word)) });
   const make = (side) => (t) => {
     const row = h("tr");
@@ -268,7 +268,7 @@ function comparison(widget) {
     element: h(
       "div.column.compared",
       h("div.both.scroll", { "data-output": "" }, before.element, svg, now.element),
-      says,
+      message,
       h(
         "p.note.soft",
         "Each query is twice its word’s x; its key and its value are x itself. Each x gets a " +
@@ -317,7 +317,7 @@ function comparison(widget) {
       const worst = words[order[change.indexOf(largest)]];
       const all = others === T ? `All ${T} words have` : `${others} of ${T} words have`;
       setText(
-        says,
+        message,
         T === 1
           ? "One word has only one order. Add words."
           : !moved
@@ -332,8 +332,8 @@ function comparison(widget) {
                       "of words."
                 }`,
       );
-      setAttribute(says, "data-verdict", !moved ? "" : others ? "other" : "same");
-      setAttribute(says, "data-value", String(largest));
+      setAttribute(message, "data-verdict", !moved ? "" : others ? "other" : "same");
+      setAttribute(message, "data-value", String(largest));
     },
   };
 }

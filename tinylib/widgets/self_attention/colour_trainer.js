@@ -26,7 +26,7 @@ const coloured = (kind = "") => {
 };
 
 /** Let a chip say what it is: a word's colour and number, or only one of them. */
-function say(chip, colour, name, number) {
+function describeChip(chip, colour, name, number) {
   setAttribute(chip.element, "data-hue", String(colour));
   setText(chip.name, name);
   setText(chip.letter, name.slice(0, 1));
@@ -114,14 +114,14 @@ function colouredSentence(widget) {
     const chip = coloured();
     const cells = times(8, () => h("td", h("span")));
     const wanted = h("td.says.wanted");
-    const says = h("td.says", h("b"), h("span"));
+    const message = h("td.says", h("b"), h("span"));
     cells.forEach((cell, s) => explainable(widget, cell, () => weight(widget, t, s)));
     return {
       chip,
       cells,
-      says,
+      message,
       wanted,
-      element: h("tr", h("th", { scope: "row" }, chip.element), ...cells, says, wanted),
+      element: h("tr", h("th", { scope: "row" }, chip.element), ...cells, message, wanted),
     };
   });
   const table = h(
@@ -153,9 +153,9 @@ function colouredSentence(widget) {
       const [colours, numbers, partners] = ["colours", "numbers", "partners"].map(
         (name) => outputs[name].data,
       );
-      rows.forEach(({ chip, cells, says, wanted }, t) => {
+      rows.forEach(({ chip, cells, message, wanted }, t) => {
         for (const one of [chip, heads[t]])
-          say(one, colours[t], names[colours[t]], `${numbers[t]}`);
+          describeChip(one, colours[t], names[colours[t]], `${numbers[t]}`);
         cells.forEach((cell, s) => {
           const value = entry(outputs, "weights", t, s);
           const masked = entry(outputs, "scores", t, s) === -Infinity;
@@ -167,10 +167,10 @@ function colouredSentence(widget) {
         const logits = times(4, (number) => entry(outputs, "logits", t, number));
         const most = logits.indexOf(Math.max(...logits));
         const right = most === numbers[partners[t]];
-        setText(says.firstChild, `${most}`);
-        setText(says.children[1], right ? "✓" : "✗");
+        setText(message.firstChild, `${most}`);
+        setText(message.children[1], right ? "✓" : "✗");
         setText(wanted, `${numbers[partners[t]]}`);
-        setAttribute(says, "class", right ? "says right" : "says");
+        setAttribute(message, "class", right ? "says right" : "says");
       });
     },
   };
@@ -219,7 +219,7 @@ function matrix(
     const chip = coloured(across ? "over" : "");
     const isColour = kind === "entries" && i < colours.length;
     const number = kind === "entries" ? i - colours.length : kind === "numbers" ? i : i + 1;
-    say(chip, isColour ? i : "", isColour ? colours[i] : "", isColour ? "" : `${number}`);
+    describeChip(chip, isColour ? i : "", isColour ? colours[i] : "", isColour ? "" : `${number}`);
     return chip.element;
   };
   const split = (kind, i) => kind === "entries" && i === colours.length;

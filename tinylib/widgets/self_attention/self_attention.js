@@ -301,9 +301,9 @@ function examples(widget) {
     },
     update(inputs) {
       picks.update(inputs);
-      const says = list[now]?.about ?? "";
-      if (about.dataset.says !== says) about.replaceChildren(...mathText(says));
-      about.dataset.says = says;
+      const message = list[now]?.about ?? "";
+      if (about.dataset.message !== message) about.replaceChildren(...mathText(message));
+      about.dataset.message = message;
     },
   };
 }
@@ -361,7 +361,7 @@ const STEPS = [
   (widget) => {
     const { t, row, word } = rowsFor(widget);
     return {
-      says:
+      message:
         `We follow ${word}. Its row of X is its embedding, ${vectorOf(row("x"))}, and all that ` +
         "self-attention knows of the word by itself.",
       lit: [{ name: "x", row: t }],
@@ -371,7 +371,7 @@ const STEPS = [
   (widget) => {
     const { t, row, column, word, code } = rowsFor(widget);
     return {
-      says:
+      message:
         `The row times the matrix W_q is the query of ${word}: ${vectorOf(row("q"))}. Its first ` +
         "entry comes from the first column of W_q: " +
         `${spelled(zip(row("x"), column("w_q", 0)))} = ${format(row("q")[0])}.`,
@@ -387,7 +387,7 @@ const STEPS = [
   (widget) => {
     const { t, row, word, code } = rowsFor(widget);
     return {
-      says:
+      message:
         `Two other matrices make of the row the key of ${word}, ${vectorOf(row("k"))}, and its ` +
         `value, ${vectorOf(row("v"))}. Every other word gets its query, key and value in this way.`,
       lit: ["x", "k", "v"].map((name) => ({ name, row: t })),
@@ -399,7 +399,7 @@ const STEPS = [
     const { t, row, other, T, words, word, code } = rowsFor(widget);
     const pairs = spelled(zip(row("q"), row("k", other)));
     return {
-      says:
+      message:
         `The query of ${word} meets the key of every word. With that of “${words[other]}” the ` +
         `dot product is ${pairs} = ${format(row("dots")[other])}, and so on for all ${T}: these ` +
         "are the scores.",
@@ -416,7 +416,7 @@ const STEPS = [
     const { t, row, other, scaled, words, code } = rowsFor(widget);
     const score = row("dots")[other];
     return {
-      says: scaled
+      message: scaled
         ? `Each score is divided by √dₖ = √3 = 1.73, so that it does not grow with the width dₖ ` +
           `of the vectors: the ${format(score)} with “${words[other]}” becomes ` +
           `${format(score / ROOT.value)}.`
@@ -431,7 +431,7 @@ const STEPS = [
     const { t, causal, T, words, word, code } = rowsFor(widget);
     const later = words.slice(t + 1);
     return {
-      says: !causal
+      message: !causal
         ? `The causal mask is switched off, so ${word} may attend to every word, and no score ` +
           "changes. Switch it on, and the scores of later words become −∞."
         : later.length
@@ -449,7 +449,7 @@ const STEPS = [
     const { t, row, other, words, word, code } = rowsFor(widget);
     const share = row("weights")[other];
     return {
-      says:
+      message:
         `The softmax makes of the scores positive shares whose sum is 1: the weights. ${word} ` +
         `gives “${words[other]}”, with the score ${format(row("scores")[other])}, the weight ` +
         `${format(share)}, and the largest weight, ${format(Math.max(...row("weights")))}, to ` +
@@ -466,7 +466,7 @@ const STEPS = [
   (widget) => {
     const { t, row, column, T, word, code } = rowsFor(widget);
     return {
-      says:
+      message:
         `Each value is multiplied by its weight, and the sum is the context vector of ${word}: ` +
         `${vectorOf(row("context"))}. Its first entry is ` +
         `${spelled(zip(row("weights"), column("v", 0)))} = ${format(row("context")[0])}.`,
@@ -478,7 +478,7 @@ const STEPS = [
   (widget) => {
     const { T, code } = rowsFor(widget);
     return {
-      says:
+      message:
         `All ${T === 1 ? "" : `${T} `}words do this at once, each in its own row of the tables, ` +
         "with the same three matrices. Now change any number: what depends on it flashes, in the " +
         "order in which it follows.",

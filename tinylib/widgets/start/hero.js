@@ -338,10 +338,10 @@ function writer(widget) {
 
 /** What model it is. */
 function about(widget) {
-  const says =
+  const message =
     `It has read Shakespeare's plays, character by character, and nothing else. For a GPT it is ` +
     `small: it has ${whole(widget.spec.facts.parameters)} parameters.`;
-  return { element: h("p.note.soft.about", says), shows: "inputs", update() {} };
+  return { element: h("p.note.soft.about", message), shows: "inputs", update() {} };
 }
 
 stage.style = `${TEXT_STYLE}

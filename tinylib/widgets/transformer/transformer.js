@@ -729,7 +729,7 @@ const wordOf = (name, column) => ({ name, row: 0, column });
 
 const STEPS = [
   ({ english, L, code }) => ({
-    says:
+    message:
       `The encoder has read the ${english.length} words. In each of its ${L} blocks every word ` +
       "attended to all of them, so that each vector tells of its neighbours, too. " +
       "This is done once.",
@@ -737,7 +737,7 @@ const STEPS = [
     code: code.encode,
   }),
   ({ french, t, fed, code }) => ({
-    says:
+    message:
       `To write ${t === french.length - 1 ? french[t] : quote(french[t])}, word ${t + 1}, the ` +
       `decoder is fed the word before it: ${fed}. Its row of the embedding table, times √D, plus ` +
       "the code of its position is the vector that we follow.",
@@ -748,7 +748,7 @@ const STEPS = [
     const { before, t, fed, code } = view;
     const { head, most, weight } = largest(view, "decoder", 0);
     return {
-      says: t
+      message: t
         ? `First the self-attention of block 0: ${fed} attends to the words that are written ` +
           `already, and the start. The largest weight is ${format(weight)}, which head ${head} ` +
           `gives to ${most ? quote(before[most]) : "the start"}.`
@@ -763,7 +763,7 @@ const STEPS = [
     const { english, t, code } = view;
     const { head, most, weight } = largest(view, "cross", 0);
     return {
-      says:
+      message:
         "Then cross-attention: the query is the decoder's, keys and values are made of the " +
         `encoder's vectors. The largest weight is ${format(weight)}, which head ${head} gives to ` +
         `${quote(english[most])}.`,
@@ -773,7 +773,7 @@ const STEPS = [
     };
   },
   ({ t, code }) => ({
-    says:
+    message:
       "Last the feed-forward network, which reads this vector alone. Around each of the three, " +
       "what comes out is added to what went in, and normalised.",
     lit: [wordOf("french", t)],
@@ -784,7 +784,7 @@ const STEPS = [
     const { head, most, weight } = largest(view, "cross", L - 1);
     const more = L > 2 ? `Blocks 1 ${L > 3 ? "to" : "and"} ${L - 1} do` : "Block 1 does";
     return {
-      says:
+      message:
         (L > 1 ? `${more} the same three things. ` : "This decoder has no further block. ") +
         `In the last cross-attention the largest weight is ${format(weight)}, which head ${head} ` +
         `gives to ${quote(english[most])}.`,
@@ -798,7 +798,7 @@ const STEPS = [
     const [likeliest, shares] = [row(outputs.likeliest), row(outputs.probabilities)];
     const words = likeliest.map((id) => named(id, names));
     return {
-      says:
+      message:
         `The dot products with the rows of the embedding table are ${whole(names.length)} ` +
         `logits, and their softmax gives ${words[0] === "the end" ? words[0] : quote(words[0])} ` +
         `the probability ${percentOf(shares[0])}.`,
@@ -823,7 +823,7 @@ const STEPS = [
           : "Greedy search takes the likeliest,";
     const word = ids[t] === EOS ? french[t] : quote(french[t]);
     return {
-      says:
+      message:
         `${who} ${word} (${p}). ` +
         (ids[t] === EOS
           ? "With it the translation is finished."
@@ -834,7 +834,7 @@ const STEPS = [
   },
 ].map((step) => (widget) => {
   const view = followed(widget);
-  if (!view) return { says: "The answer is on its way.", lit: [wordOf("french", 0)] };
+  if (!view) return { message: "The answer is on its way.", lit: [wordOf("french", 0)] };
   return step({ ...view, inputs: widget.inputs, names: widget.spec.vocabularies.target });
 });
 

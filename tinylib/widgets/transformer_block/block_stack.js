@@ -24,13 +24,13 @@ function likeness(widget) {
   });
   svg.dataset.output = "alike";
   const [here, dot] = [rule("x", "now"), spot("spot")];
-  const says = h("p.note.says", { role: "status" });
+  const message = h("p.note.says", { role: "status" });
   return {
     element: h(
       "section.alike-block",
       h("p.heading", "Cosine of the first and the last word, after each block"),
       element,
-      h("div", { "data-output": "" }, says),
+      h("div", { "data-output": "" }, message),
     ),
     update({ words, blocks, add, norm, feed }, { alike, longest }) {
       const all = [...alike.data];
@@ -52,7 +52,7 @@ function likeness(widget) {
           ? `${pair} now point in the same direction: no later block can tell them apart`
           : `${pair} are still different vectors`;
       setText(
-        says,
+        message,
         `After ${blocks} ${blocks === 1 ? "block" : "blocks"} of ${parts.join(", ")}: ${merged} ` +
           `(cosine ${format(all[blocks])}). The longest vector has the length ` +
           `${format(longest.data[blocks])}; at the start it was ${format(longest.data[0])}.`,
