@@ -280,7 +280,7 @@ def test_fewer_sentences_than_places() -> None:
 @pytest.mark.parametrize("width", range(2, 9))
 def test_impossible_sentences_take_no_place(width: int) -> None:
     """Of five tokens, two are possible: to end, or to say "a" again."""
-    step = says(0.0, 0.0, -torch.inf, -torch.inf, -torch.inf)
+    step = step_of(0.0, 0.0, -torch.inf, -torch.inf, -torch.inf)
     found = beam(step, torch.zeros(1), 1, 0, 3, width)
     empty = found.scores.isneginf()
     there = min(width, 4)  # "a" can stand there 0, 1 or 2 times before the end, or 3 times
@@ -332,7 +332,7 @@ def test_searching_builds_no_graph() -> None:
     assert not beam(step, torch.zeros(1), 1, 0, 2, 2).log_probs.requires_grad
 
 
-def says(*logits: float) -> Step:
+def step_of(*logits: float) -> Step:
     return lambda state, token: (torch.tensor([logits]).expand(len(token), -1), state)
 
 
@@ -343,11 +343,11 @@ def test_logits_that_are_no_distribution_are_refused(logits: tuple[float, ...]) 
     for search in (greedy, beam):
         width = (2,) if search is beam else ()
         with pytest.raises(ValueError, match="logits hold NaN"):
-            search(says(*logits), torch.zeros(2), 1, 0, 3, *width)
+            search(step_of(*logits), torch.zeros(2), 1, 0, 3, *width)
 
 
 def test_numbers_that_make_no_search_are_refused() -> None:
-    step, state = says(0.0, 0.0), torch.zeros(2)
+    step, state = step_of(0.0, 0.0), torch.zeros(2)
     with pytest.raises(ValueError, match="max_len is 0: make it 1 or more"):
         greedy(step, state, 1, 0, 0)
     with pytest.raises(ValueError, match="max_len is -1: make it 1 or more"):

@@ -355,9 +355,9 @@ def packed(folder: Path, node: str) -> Path:
                 archive.addfile(info, io.BytesIO(content))
         return out.getvalue()
 
-    says = b'#!/bin/sh\necho "$LD_LIBRARY_PATH|$FONTCONFIG_PATH|$*"\n'
+    script = b'#!/bin/sh\necho "$LD_LIBRARY_PATH|$FONTCONFIG_PATH|$*"\n'
     parts = {
-        "chromium": says,
+        "chromium": script,
         "al2023.tar": tar({"lib/libnss3.so": b"nss"}, "w"),
         "fonts.tar": tar({"fonts.conf": b"theirs", "fonts/Open_Sans/a.ttf": b"font"}, "w"),
     }

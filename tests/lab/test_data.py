@@ -519,9 +519,9 @@ def test_known_words_come_back(sentence: list[str]) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_in_words(
-    wrong: Callable[[], object], error: type[Exception], says: str, unchecked: None
+    wrong: Callable[[], object], error: type[Exception], message: str, unchecked: None
 ) -> None:
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=message):
         wrong()
 
 
@@ -694,13 +694,13 @@ def test_the_folder(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     assert data.data_folder() == Path(pooch.os_cache("tinylib"))
 
 
-def refused(small: RemoteFile, folder: Path, says: str, remedy: str) -> None:
+def refused(small: RemoteFile, folder: Path, message: str, remedy: str) -> None:
     """The error names the file, the folder and what to do; nothing is left behind."""
     before = there(folder)
     with pytest.raises(DataError) as caught:
         fetch(small)
     message = str(caught.value)
-    for part in ("small.zip", str(folder), says, remedy):
+    for part in ("small.zip", str(folder), message, remedy):
         assert part in message, message
     assert there(folder) == before
 

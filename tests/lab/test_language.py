@@ -199,8 +199,8 @@ def test_windows_are_pieces_of_the_text_and_reach_both_ends() -> None:
     torch.manual_seed(0)
     assert torch.equal(windows(5), rows), "the generator decides, which fit seeds for each step"
     assert Windows(ids, T=10, size=2)(0).tolist() == [list(range(11))] * 2
-    for T, size, says in [(11, 2, "takes 12"), (0, 2, "1 or more"), (3, 0, "1 or more")]:
-        with pytest.raises(ValueError, match=says):
+    for T, size, message in [(11, 2, "takes 12"), (0, 2, "1 or more"), (3, 0, "1 or more")]:
+        with pytest.raises(ValueError, match=message):
             Windows(ids, T, size)
 
 

@@ -150,7 +150,9 @@ def test_a_translator_is_saved_and_loaded(translator: OwnModel, tmp_path: Path) 
     again = load_translator(str(path))
     sentences = [tokenise(line.partition("\t")[0]) for line in lines()[:20]]
     assert again(sentences) == translator.model(sentences)
-    assert again.say("The cat sees tea!") == translator.model.say("The cat sees tea!")
+    assert again.translate_text("The cat sees tea!") == translator.model.translate_text(
+        "The cat sees tea!"
+    )
     with pytest.raises(ValueError, match=r"'mine' has no ending: name it mine\.safetensors"):
         translator.save("mine")
 

@@ -1,7 +1,7 @@
 """Your own data: from a file of yours to a trained model, numbers and a widget.
 
     mine = train_translator("pairs.tsv")             each line: a sentence, a tab, its translation
-    mine.model.say("Where is the station?")          what it makes of a sentence
+    mine.model.translate_text("Where is the station?")          what it makes of a sentence
     mine.figures["bleu"]                             on pairs that were held out, in [0, 1]
     mine.save("translator.safetensors")              load_translator("translator.safetensors")
     TransformerWidget.of("translator.safetensors")   chapter 10's widget, with this model

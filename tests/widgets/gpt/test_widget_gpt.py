@@ -310,15 +310,15 @@ def test_one_head_is_shown_on_the_text_and_all_of_them_small(widget: Locator) ->
         "all => all.map((t) => Number(t.style.getPropertyValue('--tl-heat') || 0))"
     )
     assert heat == pytest.approx([*row.sqrt().tolist(), *[0.0] * (N - place - 1)], abs=1e-3)
-    says = widget.locator(".gaze-of .note")
+    message = widget.locator(".gaze-of .note")
     best = row.topk(2)
-    assert f": {best.values[0]:.2f}" in says.inner_text()
+    assert f": {best.values[0]:.2f}" in message.inner_text()
     gazed = widget.locator(".gazed .t")
     assert all(name.strip() for name in gazed.evaluate_all("all => all.map((t) => t.ariaLabel)"))
     gazed.nth(3).hover()
-    assert says.inner_text() == f"“{TEXT[3]}” at place 3: weight {row[3]:.4f}."
+    assert message.inner_text() == f"“{TEXT[3]}” at place 3: weight {row[3]:.4f}."
     gazed.nth(place + 2).hover()
-    assert says.inner_text().endswith("stands later: no head attends to it from there.")
+    assert message.inner_text().endswith("stands later: no head attends to it from there.")
     gazed.nth(place + 2).click()
     assert label.inner_text().startswith(f"From “{TEXT[place + 2]}”")
     widget.get_by_role("button", name="Reset").click()

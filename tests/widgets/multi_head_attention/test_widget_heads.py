@@ -486,9 +486,9 @@ def test_a_word_is_followed_through_all_heads(widget: Locator) -> None:
     steps = []
     for step in range(1, 10):
         bar.fill(str(step))
-        place, says = widget.locator(".journey .place"), widget.locator(".journey .says")
+        place, message = widget.locator(".journey .place"), widget.locator(".journey .says")
         assert place.inner_text() == f"step {step} of 9"
-        steps.append(says.inner_text())
+        steps.append(message.inner_text())
     for h in range(4):
         most = int(values.weights[h, t].argmax())
         found = f"gives “{words[most]}” (word {most + 1}) its largest weight, "

@@ -54,7 +54,7 @@ class Translator(NamedTuple):
     ) -> list[list[str]]:
         return translate(*self, sentences, width, alpha)
 
-    def say(self, text: str, width: int = 4) -> str:
+    def translate_text(self, text: str, width: int = 4) -> str:
         """The translation of a text as it is written; errors are those of :func:`translate`."""
         return joined(self([tokenise(text)], width)[0])
 

@@ -96,7 +96,7 @@ def fit(
     with (
         exclusive(path, str(path)),
         devices.random_kept(),
-        reporting(run, steps, validate is not None, show) as (show_progress, say),
+        reporting(run, steps, validate is not None, show) as (show_progress, remark),
     ):
         first = _drawn(batch, seed, 0)
         file = None
@@ -118,7 +118,7 @@ def fit(
             if n := run.resumed:
                 ended = n == steps or _stalled(run, patience)
                 what = "nothing was trained: its run had ended" if ended else "its run goes on"
-                say(f"{path} was there, and {what} after {n} steps")
+                remark(f"{path} was there, and {what} after {n} steps")
         loss = processes.shared(model, loss)
         start = time.perf_counter() - run.seconds
         model.train()

@@ -45,7 +45,7 @@ def reporting(
             due = now + report.pause
 
     try:
-        yield show_progress, report.say
+        yield show_progress, report.remark
     finally:
         report.close(run)
 
@@ -64,7 +64,7 @@ class _Terminal:
     def __init__(self, steps: int) -> None:
         self.steps = steps
 
-    def say(self, note: str) -> None:
+    def remark(self, note: str) -> None:
         print(note, file=sys.stderr, flush=True)
 
     def show(self, run: Fit) -> None:
@@ -99,7 +99,7 @@ class _Notebook:
         self.stored = {"text/plain": f"{steps} steps"}
         self.bar: DisplayHandle = display(self.stored, raw=True, display_id=True)
 
-    def say(self, note: str) -> None:
+    def remark(self, note: str) -> None:
         self.note = f" ({note})"
 
     def show(self, run: Fit) -> None:

@@ -12,7 +12,7 @@ import { editableVector, strips } from "../../live/ui/vectors.js";
 /** What torch does in a kernel, in compute() of encoder_decoder.py. */
 export async function program(run, { source, by }, spec) {
   const { embeddings, states, hidden } = await encode(run, source, spec);
-  const { state: perturbed } = await run("translator-bend", { hidden, by });
+  const { state: perturbed } = await run("translator-perturb", { hidden, by });
   const steps = await greedy(decoder(run), reading(perturbed), BOS, EOS, spec.limits.T[1]);
   return {
     embeddings,
