@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import jaxtyping
 import nbformat
 import pytest
 from nbclient import NotebookClient
@@ -45,14 +44,6 @@ OBJECTS = {"a bird": "鸟", "the sea": "大海", "it": "它", "the 😀": "😀"
 ENDS = {".": "。", "!": "！", "?": "？"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def as_readers_compute() -> Iterator[None]:
-    """Without checks of types, which take most of a small model's training."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
-
-
 def lines() -> list[str]:
     """Pairs that a grammar makes, of several scripts; each source is there once."""
     found = [
@@ -86,12 +77,12 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 TINY = GPTConfig(V=0, max_len=32, D=16, H=2, layers=1, dropout=0.0, **MODERN)
-SMALL = TransformerConfig(D=32, H=2, F=64, layers=1, dropout=0.0, norm="pre")
 
 
 @pytest.fixture(scope="module")
 def translator(pairs: Path) -> OwnModel:
-    return train_translator(pairs, ("English", "Mixed"), config=SMALL, steps=150, show=False)
+    small = TransformerConfig(D=32, H=2, F=64, layers=1, dropout=0.0, norm="pre")
+    return train_translator(pairs, ("English", "Mixed"), config=small, steps=150, show=False)
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +255,9 @@ def test_a_text_that_is_too_short_is_refused_in_words(tmp_path: Path) -> None:
 # --- in a notebook -------------------------------------------------------------------------------
 
 
-def test_the_widget_computes_with_ones_own_translator(translator: OwnModel, tmp_path: Path) -> None:
+def test_the_widget_computes_with_ones_own_translator(
+    translator: OwnModel, tmp_path: Path, unchecked: None
+) -> None:
     path = tmp_path / "mine.safetensors"
     translator.save(path)
     OwnWidget = TransformerWidget.of(path)
