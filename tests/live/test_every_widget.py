@@ -64,21 +64,6 @@ def controls(widget: Locator) -> list[tuple[str, str, int]]:
     return [(names, kind, place) for names, kind, place in found]
 
 
-# A text is written token by token, and each takes its time: on most days these are long enough.
-# How the widgets write long ones, test_parity.py compares.
-SHORT: dict[str, dict[str, Any]] = {
-    "beam_tree": {"length": 8},
-    "generation": {"branches": [[0, 0, 0, 12]]},
-    "hero": {"choices": [-1] * 12},
-}
-
-
-def shorten(widget: Locator, stem: str) -> None:
-    """What a widget writes that writes much."""
-    if stem in SHORT and not THOROUGH:
-        browsing.hold(widget, inputs_of(widget) | SHORT[stem])
-
-
 TRAINERS = {stem for stem, widget in WIDGETS.items() if issubclass(widget, Trainer)}
 """What starts and steps a training, test_training_steps.py tests."""
 
@@ -263,7 +248,7 @@ def test_torch_follows_every_control(widget: Locator, stem: str) -> None:
     widget.page.evaluate(browsing.TRANSLATE)
     widget.get_by_role("button", name="Reset", exact=True).press("Enter")
     first = inputs_of(widget)
-    shorten(widget, stem)
+    browsing.shorten(widget, stem)
     tried = set[tuple[str, str]]()
     open_words(widget)
     steps = {"steps"} if stem in TRAINERS else set[str]()
@@ -311,7 +296,7 @@ def test_a_link_brings_all_of_it_to_a_phone(
 
     One page is loaded for the three of them, since that is what takes long.
     """
-    shorten(widget, stem)
+    browsing.shorten(widget, stem)
     edited = [place for _, kind, place in controls(widget) if not kind.startswith("button")]
     nudge(widget, widget.locator("[data-input]").nth(edited[0]))
     settled(widget)

@@ -45,7 +45,8 @@ NO_RUNTIME = "its runtime came damaged. Press “Try again” to fetch it again"
 DAMAGED = f"{GRAPH} came damaged: the runtime cannot read it. Press “Try again” to fetch it again"
 
 
-FAULTS: list[tuple[str, bytes | int | None, str]] = [
+Fault = tuple[str, bytes | int | None, str]
+FAULTS: list[Fault] = [
     ("**/engine.js*", None, RUNTIME),
     ("**/ort/**", None, RUNTIME),
     ("**/ort-wasm-simd-threaded.mjs*", None, RUNTIME),  # asked for by the first graph
@@ -67,8 +68,9 @@ def cannot_compute(widget: Locator, why: str, faulty: list[str]) -> None:
     assert "What you typed is kept" in failure.inner_text()
 
 
+@pytest.mark.parametrize("faults", [FAULTS[:4], FAULTS[4:]], ids=["runtime", "graph"])
 def test_what_does_not_come_loses_nothing_and_can_be_fetched_again(
-    context: BrowserContext, site: str
+    context: BrowserContext, site: str, faults: list[Fault]
 ) -> None:
     """One fault after the other: each is met once the one before it has been got over."""
     faulty: list[str] = []
@@ -85,7 +87,7 @@ def test_what_does_not_come_loses_nothing_and_can_be_fetched_again(
         faulty.clear()
         context.route(file, answer)
 
-    first, *others = FAULTS
+    first, *others = faults
     set_fault(*first[:2])
     widget = Visit(context, site, PAGE).widget("self_attention")
     before, numbers = inputs_of(widget), shown(widget, "weights")
@@ -223,6 +225,7 @@ def test_a_search_that_takes_its_time_is_announced_and_given_up(
     """
     widget = patched(stem)
     page = widget.page
+    browsing.shorten(widget, stem)
     widget.evaluate("el => el.model.save_changes()")
     assert_torch(widget, stem)
     page.evaluate(HOLD)
@@ -481,7 +484,7 @@ def test_the_model_is_loaded_once_with_a_bar(context: BrowserContext, site: str)
     assert visit.console == []
 
 
-Fault = Callable[[bytes], bytes] | None
+Broken = Callable[[bytes], bytes] | None
 
 
 def damaged(data: bytes) -> bytes:
@@ -507,7 +510,7 @@ NOT_SENT = "came damaged: it is not the file that was sent"
     ],
 )
 def test_a_broken_model_is_refused_and_can_be_fetched_again(
-    context: BrowserContext, site: str, secure: bool, faults: dict[str, Fault]
+    context: BrowserContext, site: str, secure: bool, faults: dict[str, Broken]
 ) -> None:
     """In a page served by plain http, too, to which a browser gives no SHA-256.
 
@@ -515,7 +518,7 @@ def test_a_broken_model_is_refused_and_can_be_fetched_again(
     """
     if not secure:
         context.add_init_script("delete Crypto.prototype.subtle")
-    fault: Fault = None
+    fault: Broken = None
 
     def answer(route: Route) -> None:
         if fault is None:
