@@ -146,8 +146,9 @@ def test_no_cut_minds_the_order_of_the_tokens(counts: list[int], random: Any) ->
     order = list(range(len(counts)))
     random.shuffle(order)
     logits = logits_of(counts)
-    for cut, knob in ((top_k, 3), (top_p, 0.61), (apply_temperature, 0.7)):
-        assert torch.equal(cut(logits[order], knob), cut(logits, knob)[order])  # type: ignore[arg-type]
+    cuts: list[tuple[Any, float]] = [(top_k, 3), (top_p, 0.61), (apply_temperature, 0.7)]
+    for cut, knob in cuts:
+        assert torch.equal(cut(logits[order], knob), cut(logits, knob)[order])
 
 
 def test_the_knobs_are_turned_in_order() -> None:

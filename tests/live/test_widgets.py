@@ -462,20 +462,20 @@ def test_a_changed_function_is_noticed_and_a_changed_comment_is_not(
     scores, code_of = HERE.parent / "attention_scoring.py", export.code_of
     old, copy = "dot_score(q / q.shape[-1] ** 0.5, k)", tmp_path / "attention_scoring.py"
     use = {"self_attention", "cached_transformer-read", "gpt-look-gpt-stories"}  # at some depth
-    few = {name: GRAPHS[name] for name in {"bleu", *use}}
+    before = {name: export.fingerprint(GRAPHS[name]) for name in {"bleu", *use}}
 
-    def out_of_date(new: str) -> set[str]:
-        """Those of the graphs that would be if this stood in the module instead."""
+    def changed(new: str) -> set[str]:
+        """Those of the graphs that have another fingerprint if this stands in the module."""
         text = scores.read_text()
         assert text.count(old) == 1
         copy.write_text(text.replace(old, new))
         code = {scores: export.code_of.__wrapped__(copy)}
         with monkeypatch.context() as patch:
             patch.setattr(export, "code_of", lambda path: code.get(path) or code_of(path))
-            return {*export.out_of_date(few)}
+            return {name for name in before if export.fingerprint(GRAPHS[name]) != before[name]}
 
-    assert out_of_date("dot_score(q / q.shape[-1] ** 0.51, k)") == use
-    assert out_of_date(f"{old}  # as in the paper") == set()
+    assert changed("dot_score(q / q.shape[-1] ** 0.51, k)") == use
+    assert changed(f"{old}  # as in the paper") == set()
 
 
 def test_a_changed_file_of_a_graph_is_noticed(

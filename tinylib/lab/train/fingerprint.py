@@ -94,7 +94,7 @@ def _text(value: object) -> str | None:
         return value.__qualname__
     if isinstance(value, type | BuiltinFunctionType):
         return value.__name__
-    if type(value) in (list, tuple):
+    if isinstance(value, list | tuple) and type(value) in (list, tuple):
         inside = [_text(part) for part in value]
         return None if None in inside else f"[{', '.join(map(str, inside))}]"
     return None
