@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Collection
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
 THOROUGH = bool(os.environ.get("THOROUGH"))
 
 
@@ -19,9 +20,7 @@ def many(quick: int, thorough: int) -> int:
 def git(*command: str) -> str:
     """What git says about this checkout; nothing where there is none, as in an unpacked archive."""
     try:
-        run = subprocess.run(
-            ["git", *command], cwd=Path(__file__).parent, capture_output=True, encoding="utf-8"
-        )
+        run = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, encoding="utf-8")
     except FileNotFoundError:
         return ""
     return run.stdout.strip() if run.returncode == 0 else ""

@@ -23,13 +23,14 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+from amounts import git
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSED = ROOT / "_build" / "passed"
@@ -38,7 +39,8 @@ FOLDERS = ("", *HELPERS, "tests/bench/", "site/")  # where imports are found
 WIDGETS = sorted((ROOT / "tinylib" / "widgets").glob("*/*.py"))
 STEMS = {path.stem: path for path in WIDGETS if path.stem != "__init__"}
 SHARED = (
-    "tests/amounts.py",  # of git it asks only which widgets' turn it is
+    "conftest.py",
+    "tests/amounts.py",  # of git it asks only which files there are, and whose turn it is
     "tests/conftest.py",
     "tests/kernels.py",
     "tests/unchanged.py",
@@ -80,18 +82,19 @@ def digest(name: str) -> bytes:
 
 @functools.cache
 def files() -> tuple[str, ...]:
-    """All files of the repository, new ones included; without git, as in an archive, all there."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    names = [name for name in listed.stdout.split("\0") if name]
-    if listed.returncode or not names:
-        left_out = {".git", ".venv", "_build", "node_modules", "__pycache__"}
-        found = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
-        names = [path.as_posix() for path in found if not left_out & {*path.parts}]
+    """All files that are, or would be, in git; also in a download, which has no .git."""
+    listed = git("-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    names = [name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+    if not names:
+        ignored = (
+            (ROOT / ".gitignore").read_text().split() if (ROOT / ".gitignore").exists() else []
+        )
+        left_out = [".git", *(line.rstrip("/") for line in ignored)]
+        for folder, folders, there in os.walk(ROOT):
+            folders[:] = [one for one in folders if not any(fnmatch(one, bad) for bad in left_out)]
+            names += [
+                Path(folder, one).relative_to(ROOT).as_posix() for one in there if one != ".git"
+            ]
     return tuple(sorted(names))
 
 
