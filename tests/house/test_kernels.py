@@ -15,18 +15,16 @@ def test_a_kernel_that_died_at_once_is_started_again() -> None:
     assert start.mock_calls == [(("python",), {"cwd": "."})] * 3
 
 
-def test_one_that_always_dies_is_reported() -> None:
-    start = Mock(side_effect=DIED, __name__="start")
-    with pytest.raises(RuntimeError, match="died before replying"):
+@pytest.mark.parametrize(
+    ("error", "starts"), [(DIED, ATTEMPTS), (RuntimeError("cell 3 failed"), 1)]
+)
+def test_one_that_always_dies_is_reported_and_another_error_at_once(
+    error: RuntimeError, starts: int
+) -> None:
+    start = Mock(side_effect=error, __name__="start")
+    with pytest.raises(RuntimeError, match=str(error)):
         persistent(start)()
-    assert start.call_count == ATTEMPTS
-
-
-def test_another_error_is_reported_at_once() -> None:
-    start = Mock(side_effect=RuntimeError("cell 3 failed"), __name__="start")
-    with pytest.raises(RuntimeError, match="cell 3 failed"):
-        persistent(start)()
-    assert start.call_count == 1
+    assert start.call_count == starts
 
 
 def test_the_kernels_of_chapters_are_started_so() -> None:

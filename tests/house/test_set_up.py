@@ -96,13 +96,22 @@ def make(folder: Path, error: str, target: str) -> str:
     return run.stderr
 
 
-@pytest.mark.parametrize("error", [*REAL_NETWORK_ERRORS, *OTHER_ERRORS])
-def test_only_errors_that_speak_of_the_network_are_blamed_on_it(tmp_path: Path, error: str) -> None:
-    text = (REAL_NETWORK_ERRORS | OTHER_ERRORS)[error]
-    target = ".venv/.site" if error.startswith("pip") else "site/node_modules/.done"
-    output = make(tmp_path, text, target)
+@pytest.mark.parametrize(
+    ("error", "target"),
+    [("pip, no name", ".venv/.site"), ("npm, home", "site/node_modules/.done")],
+)
+def test_only_errors_that_speak_of_the_network_are_blamed_on_it(
+    tmp_path: Path, error: str, target: str
+) -> None:
+    """One of each program by make, and all by the words that make looks for."""
+    output = make(tmp_path, (REAL_NETWORK_ERRORS | OTHER_ERRORS)[error], target)
     assert ("run the same command again later" in output) == (error in REAL_NETWORK_ERRORS)
     assert ("would fail again" in output) == (error in OTHER_ERRORS)
+    [words] = re.findall(r"^NETWORK := '(.*)'$", (ROOT / "Makefile").read_text(), flags=re.M)
+    for text in REAL_NETWORK_ERRORS.values():
+        assert re.search(words, text, re.I), text
+    for text in OTHER_ERRORS.values():
+        assert not re.search(words, text, re.I), text
 
 
 @pytest.fixture
