@@ -7,31 +7,30 @@ import pytest
 
 from tinylib.lab.plot.style import PALETTE, PAPER, luminance
 
+
+def matrix(numbers: str) -> np.ndarray:
+    return np.array(numbers.split(), float).reshape(3, 3)
+
+
 # What colours become for those who lack a kind of cones: Machado et al. 2009, severity 1, linear
 # RGB.
 SEEN_BY: dict[str, np.ndarray] = {
     "all three cones": np.eye(3),
-    "no red cones": np.array(
-        [
-            [0.152286, 1.052583, -0.204868],
-            [0.114503, 0.786281, 0.099216],
-            [-0.003882, -0.048116, 1.051998],
-        ]
-    ),
-    "no green cones": np.array(
-        [
-            [0.367322, 0.860646, -0.227968],
-            [0.280085, 0.672501, 0.047413],
-            [-0.011820, 0.042940, 0.968881],
-        ]
-    ),
-    "no blue cones": np.array(
-        [
-            [1.255528, -0.076749, -0.178779],
-            [-0.078411, 0.930809, 0.147602],
-            [0.004733, 0.691367, 0.303900],
-        ]
-    ),
+    "no red cones": matrix("""
+        0.152286 1.052583 -0.204868
+        0.114503 0.786281 0.099216
+        -0.003882 -0.048116 1.051998
+    """),
+    "no green cones": matrix("""
+        0.367322 0.860646 -0.227968
+        0.280085 0.672501 0.047413
+        -0.011820 0.042940 0.968881
+    """),
+    "no blue cones": matrix("""
+        1.255528 -0.076749 -0.178779
+        -0.078411 0.930809 0.147602
+        0.004733 0.691367 0.303900
+    """),
 }
 GROUNDS = {"light": "#ffffff", "paper": PAPER, "dark": "#14181d"}
 LEAST = 5.0  # hundredths of OKLab; about 2 are seen side by side
@@ -60,20 +59,16 @@ def difference(one: str, other: str, seen: np.ndarray) -> float:
     def lab(colour: str) -> np.ndarray:
         srgb = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
         rgb = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-        lms = np.array(
-            [
-                [0.4122214708, 0.5363325363, 0.0514459929],
-                [0.2119034982, 0.6806995451, 0.1073969566],
-                [0.0883024619, 0.2817188376, 0.6299787005],
-            ]
-        ) @ np.clip(seen @ rgb, 0, 1)
-        return np.array(
-            [
-                [0.2104542553, 0.7936177850, -0.0040720468],
-                [1.9779984951, -2.4285922050, 0.4505937099],
-                [0.0259040371, 0.7827717662, -0.8086757660],
-            ]
-        ) @ np.cbrt(lms)
+        lms = matrix("""
+        0.4122214708 0.5363325363 0.0514459929
+        0.2119034982 0.6806995451 0.1073969566
+        0.0883024619 0.2817188376 0.6299787005
+    """) @ np.clip(seen @ rgb, 0, 1)
+        return matrix("""
+        0.2104542553 0.7936177850 -0.0040720468
+        1.9779984951 -2.4285922050 0.4505937099
+        0.0259040371 0.7827717662 -0.8086757660
+    """) @ np.cbrt(lms)
 
     return float(100 * np.linalg.norm(lab(one) - lab(other)))
 
