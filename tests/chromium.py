@@ -82,20 +82,15 @@ def run(command: Sequence[str], patience: float | None = None) -> bool:
         if LOG.stat().st_size > size:
             size, since = LOG.stat().st_size, time.monotonic()
         elif patience is not None and time.monotonic() - since > patience:
-            stop(process)
+            if os.name == "posix":  # together with the processes that it started
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+            process.wait()
             note(f"stopped: it said nothing for {patience:g} seconds")
             return False
     note(f"exit status {process.returncode}")
     return process.returncode == 0
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """End it together with the processes that it started."""
-    if os.name == "posix":
-        os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
-    process.wait()
 
 
 # --- is there one? -----------------------------------------------------------------------------
