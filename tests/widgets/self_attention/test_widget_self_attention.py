@@ -175,20 +175,18 @@ def test_the_step_is_part_of_the_link(
     assert lit(restored, "lit") == {"weights": 6, "v": 18, "context": 3}
 
 
-def test_nothing_moves_for_a_reader_who_wants_no_motion(visit: page.Visit, widget: Locator) -> None:
+def test_nothing_moves_for_a_reader_who_wants_no_motion(visit: page.Visit) -> None:
     """The steps say and light the same. Nothing moves before it is asked for, either."""
-    assert widget.evaluate("el => el.shadowRoot.getAnimations().length") == 0
     motions: dict[Any, int] = {"reduce": 0, "no-preference": 3}
     for motion, ghosts in motions.items():
         visit.page.emulate_media(reduced_motion=motion)
+        visit.renew()
         widget = journey_of(visit)
-        page.until(widget, "el => !el.shadowRoot.getAnimations().length")
+        assert widget.evaluate("el => el.shadowRoot.getAnimations().length") == 0
         visit.page.evaluate(page.WATCH_MOTION)
-        start = widget.locator(".journey .start")
-        start.press(" ")
+        widget.locator(".journey .start").press(" ")
         expect(widget.locator(".place")).to_have_text("step 1 of 9")
         assert sum("ghost" in one for one in page.moved(visit.page)) == ghosts
-        page.button(widget, "Reset").click()
 
 
 # ------------------------------------------------------------------ the states to start from
@@ -266,9 +264,10 @@ STATES = ["the river bank", "“bank” asks", "Your journey", "trained"]
 def test_each_of_them_fits_a_laptops_screen(visit: page.Visit) -> None:
     """All that can be changed, and all that follows, at 1280 × 800; and no number is cut off."""
     visit.page.set_viewport_size({"width": 1280, "height": 800})
-    widget = visit.widget(STEM)
-    fold = page.button(widget, "queries, keys and values")
     for state in STATES:
+        visit.renew()
+        widget = visit.widget(STEM)
+        fold = widget.get_by_role("button", name="queries, keys and values")
         widget.get_by_role("radio", name=state).check()
         page.settled(widget)
         assert page.box_of(widget.locator(".frame"))["height"] <= 800
@@ -277,7 +276,6 @@ def test_each_of_them_fits_a_laptops_screen(visit: page.Visit) -> None:
             assert page.box_of(widget.locator(".frame"))["height"] <= 700
             fold.click()
             assert page.box_of(widget.locator(".frame"))["height"] <= 800
-            page.button(widget, "Reset").click()
         start = page.box_of(widget.locator(".journey .start"))
         states = page.box_of(widget.locator(".examples .picks"))
         assert states["x"] + states["width"] < start["x"], "the button covers nothing"
