@@ -142,7 +142,7 @@ endif
 CHAPTERS := $(GIVEN)
 GRAPHS := $(GIVEN)
 # Lighthouse takes an hour, so it runs only if it is named.
-BENCHES := $(or $(GIVEN),$(filter-out lighthouse,$(basename $(notdir $(wildcard tests/bench/*.py)))))
+BENCHES := $(or $(GIVEN),$(filter-out benchmark lighthouse,$(basename $(notdir $(wildcard tests/bench/*.py)))))
 
 # Find or fetch a browser, and let what follows know its path. What is measured or pictured is
 # what a reader's browser does, so there it is one with windows.

@@ -132,22 +132,15 @@ def check_mask(mask: Tensor, scores: Tensor) -> None:
     """TypeError unless boolean, ValueError unless it broadcasts to the scores."""
     if mask.dtype != torch.bool:  # numbers could mean either way round
         raise TypeError(f"mask is {mask.dtype}: make it boolean, True = attend")
-    if not _fits(mask.shape, scores.shape):
+    try:
+        shape = torch.broadcast_shapes(mask.shape, scores.shape)
+    except RuntimeError:
+        shape = None
+    if shape != scores.shape:
         raise ValueError(
             f"a mask of shape {tuple(mask.shape)} does not fit scores of shape "
             f"{tuple(scores.shape)}: its axes must be theirs, or 1"
         )
-
-
-def _fits(shape: torch.Size, whole: torch.Size) -> bool:
-    """Does a tensor of this shape broadcast to the whole?"""
-    if not torch.compiler.is_compiling():  # a third of a small attention's time goes the other way
-        pairs = zip(reversed(shape), reversed(whole), strict=False)
-        return len(shape) <= len(whole) and all(n in (1, of_whole) for n, of_whole in pairs)
-    try:
-        return torch.broadcast_shapes(shape, whole) == whole
-    except RuntimeError:
-        return False
 
 
 def check_head_mask(head_mask: Tensor, heads: Tensor) -> None:

@@ -54,7 +54,7 @@ WIDGET_MODULES = sorted((ROOT / "tinylib" / "widgets").glob("*/[!_]*.py"))
 
 
 def name_of(path: Path) -> str:
-    """tinylib/lab/look.py -> lab.look"""
+    """tinylib/lab/own.py -> lab.own"""
     parts = path.relative_to(ROOT / "tinylib").with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
 
@@ -364,12 +364,12 @@ def off_palette(css: str) -> list[str]:
     """The declarations that have a colour, or a size of letters, which is not the palette's."""
     found = re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[^{]*?[;})`,])", css)
     found += re.findall(r"\b(?:rgba?|hsla?|hwb|oklch|oklab|lab|lch)\([^)]*\)", css)
-    values = re.findall(r"[\w-]+: ?([^;{}]*)[;}]", css)
+    values = re.findall(r"[\w-]+:\s*([^;{}]*)[;}]", css)
     named = rf"(?<![-\w])(?:{'|'.join(NAMED_COLOUR)})(?![-\w(])"
     found += [value for value in values if re.search(named, re.sub(r"var\([^)]*\)", "", value))]
-    sizes = re.findall(r"font-size: ?([^;}]*)", css)
+    sizes = re.findall(r"font-size:\s*([^;}]*)", css)
     found += [size for size in sizes if not re.match(r"var\(--size-\w+\)|inherit|0$|\.75em$", size)]
-    fonts = re.findall(r"(?<![-\w])font: ?([^;}]*)", css)
+    fonts = re.findall(r"(?<![-\w])font:\s*([^;}]*)", css)
     return found + [font for font in fonts if not re.match(r"inherit|.*var\(--size-\w+\)", font)]
 
 

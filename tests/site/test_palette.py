@@ -12,11 +12,6 @@ def matrix(numbers: str) -> np.ndarray:
     return np.array(numbers.split(), float).reshape(3, 3)
 
 
-
-def matrix(numbers: str) -> np.ndarray:
-    return np.array(numbers.split(), float).reshape(3, 3)
-
-
 # What colours become for those who lack a kind of cones: Machado et al. 2009, severity 1, linear
 # RGB.
 SEEN_BY: dict[str, np.ndarray] = {

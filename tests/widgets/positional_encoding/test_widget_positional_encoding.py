@@ -204,13 +204,13 @@ def test_tags_stay_beside_the_table_and_apart(widget: Locator) -> None:
 
 
 def test_dots_lie_on_the_line_of_what_is_said_of_a_distance(widget: Locator) -> None:
-    like, says = received(widget)["likeness"], ".likeness .says"
+    like, place = received(widget)["likeness"], ".likeness .says"
     message = "P[{}] · P[{}] = {like:.3f}. As far apart are 0 and 5: P[0] · P[5] = {like:.3f}."
-    assert text(widget, says) == message.format(12, 7, like=like[7])
+    assert text(widget, place) == message.format(12, 7, like=like[7])
     typed(widget, "offset").fill("500")
-    assert text(widget, says) == message.format(512, 507, like=like[7])
+    assert text(widget, place) == message.format(512, 507, like=like[7])
     hold(widget, key=12)
-    assert text(widget, says) == "P[12] · P[12] = 16.000, as of every position with itself."
+    assert text(widget, place) == "P[12] · P[12] = 16.000, as of every position with itself."
 
     def places(kind: str) -> dict[float, float]:
         d = widget.locator(f".chart .{kind}").get_attribute("d") or ""
@@ -253,17 +253,19 @@ def test_positions_offset_and_base_are_slid_and_typed(widget: Locator, visit: Vi
 
 
 def test_a_turned_product_depends_on_the_distance_alone(widget: Locator) -> None:
-    says, numbers = ".headed .says", widget.locator(".headed .says b")
+    place, numbers = ".headed .says", widget.locator(".headed .says b")
     as_they_are = "As they are, q · k = 0.800. Turned by their positions, 12"
-    assert text(widget, says).startswith(as_they_are)
-    assert text(widget, says).endswith("Now slide the offset: both turn on, and the product stays.")
+    assert text(widget, place).startswith(as_they_are)
+    assert text(widget, place).endswith(
+        "Now slide the offset: both turn on, and the product stays."
+    )
     turned = numbers.nth(1).inner_text()
     assert turned != "0.800"
     for offset in ("3", "1234", "10000"):
         typed(widget, "offset").fill(offset)
         settled(widget)
         assert numbers.all_inner_texts()[1:] == [turned, turned]
-        assert f"positions, {12 + int(offset)} and {7 + int(offset)}, the" in text(widget, says)
+        assert f"positions, {12 + int(offset)} and {7 + int(offset)}, the" in text(widget, place)
     slider(widget, "key at").press("ArrowRight")
     settled(widget)
     assert turned not in numbers.all_inner_texts()

@@ -156,11 +156,11 @@ def test_a_word_is_followed_in_nine_steps(widget: Locator) -> None:
         page.settled(widget)
     bar = widget.locator(".journey input[type=range]")
     bar.fill("4.5")  # slid back, to the middle of a step
-    says = widget.locator(".journey .says")
-    expect(says).to_contain_text("the 0.95 with “Your” becomes 0.55")
+    message = widget.locator(".journey .says")
+    expect(message).to_contain_text("the 0.95 with “Your” becomes 0.55")
     widget.page.keyboard.press("ArrowRight")
     hidden = "hides the words after “journey” (starts, with, one, step)"
-    expect(says).to_contain_text(hidden)
+    expect(message).to_contain_text(hidden)
 
 
 def test_the_step_is_part_of_the_link(

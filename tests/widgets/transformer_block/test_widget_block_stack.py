@@ -105,17 +105,17 @@ widget = held(STEM, START)
 
 
 def test_the_page_says_what_has_become_of_the_words(widget: Locator) -> None:
-    says = widget.locator(".says")
+    message = widget.locator(".says")
     settled(widget)
-    assert says.inner_text().startswith("After 6 blocks of attention: “Thinking” and “Machines”")
-    assert "now point in the same direction" in says.inner_text()
+    assert message.inner_text().startswith("After 6 blocks of attention: “Thinking” and “Machines”")
+    assert "now point in the same direction" in message.inner_text()
     widget.get_by_role("checkbox", name="add", exact=True).check()
     widget.get_by_role("radio", name=re.compile("^post-norm")).check()
     widget.get_by_role("checkbox", name="feed-forward").check()
     assert_torch(widget, STEM)
-    assert "of attention, add, norm, feed-forward: " in says.inner_text()
-    assert "are still different vectors (cosine 0.06)" in says.inner_text()
-    assert "has the length 2.00; at the start it was 1.41" in says.inner_text()
+    assert "of attention, add, norm, feed-forward: " in message.inner_text()
+    assert "are still different vectors (cosine 0.06)" in message.inner_text()
+    assert "has the length 2.00; at the start it was 1.41" in message.inner_text()
 
 
 def test_the_curve_is_of_all_blocks_and_vectors_may_vanish(widget: Locator) -> None:
