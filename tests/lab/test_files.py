@@ -34,14 +34,15 @@ for n in range({SHIPPED}):
 """
 # These two need no torch: "files" is found in its own folder.
 HOLDS = """
-from files import locked
+import importlib
+locked = importlib.import_module("files").locked
 with locked(path, "it"):
     print("held", flush=True)
     sys.stdin.readline()
 """
 DIES = """
-import os, signal
-from files import write
+import importlib, os, signal
+write = importlib.import_module("files").write
 fsync = os.fsync
 os.fsync = lambda file: (fsync(file), os.kill(os.getpid(), signal.SIGKILL))
 write(path, b"never there")

@@ -250,9 +250,9 @@ def _speaker(words: Sequence[int], bos: int, eos: int, babble: int) -> Step:
     """A decoder for one sentence; its state is how many tokens it has been given."""
 
     def step(state: Tensor, token: int | Tensor) -> tuple[Tensor, Tensor]:
-        fed, says = [bos, *words, eos], [*words, eos, babble]
+        fed, outputs = [bos, *words, eos], [*words, eos, babble]
         n = min(int(state), len(words) + 1)
-        best = says[n] if token == fed[n] else babble if n else token
+        best = outputs[n] if token == fed[n] else babble if n else token
         return -(torch.arange(9.0) - best).abs(), state + 1
 
     saying = " ".join(map(str, [*words, eos]))
