@@ -90,7 +90,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "given", "named", "says", "error"), CASES)
+@pytest.mark.parametrize(("name", "given", "named", "message", "error"), CASES)
 def test_a_check_says_what_is_wrong(
     name: str,
     given: tuple[Any, ...],

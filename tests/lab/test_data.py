@@ -498,7 +498,7 @@ def test_known_words_come_back(sentence: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "says"),
+    ("wrong", "error", "message"),
     [
         (lambda: Vocabulary([]), ValueError, "at least one word"),
         (lambda: Vocabulary.build([["a"]], min_count=2), ValueError, "at least one word"),

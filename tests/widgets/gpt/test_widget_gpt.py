@@ -327,6 +327,10 @@ def test_one_head_is_shown_on_the_text_and_all_of_them_small(widget: Locator) ->
     chosen.press("ArrowRight")
     assert widget.locator(".small.chosen").count() == 1
     assert chosen.get_attribute("value") == str(layer * H + head + 1)
+
+
+def test_the_pointer_looks_for_as_long_as_it_is_there(widget: Locator) -> None:
+    label = widget.locator(".gaze-of .label")
     token(widget, 3).hover()
     assert label.inner_text().startswith("From “E”")
     widget.locator(".title").hover()
