@@ -351,7 +351,8 @@ def test_it_continues_a_beginning_of_the_readers_own(widget: Locator) -> None:
         ours.GPTTrainer(beginning="a" * 25)
 
 
-def test_one_looks_back_at_what_was_written_and_at_the_maps(widget: Locator) -> None:
+def test_one_looks_back_at_what_was_written_and_at_the_maps(visit: Visit) -> None:
+    widget = visit.widget(STEM)  # one that writes all of its text, as in the outputs it begins with
     map_now = "el => el.shadowRoot.querySelector('.lettered canvas').toDataURL()"
     seen = []
     for steps in range(3):
