@@ -80,6 +80,8 @@ def test_nothing_is_loaded_before_it_starts_and_it_pauses_and_goes_back(
     trainer: tuple[str, Visit],
 ) -> None:
     stem, visit = trainer
+    visit.requests.clear()
+    visit.page.reload()  # another test of this page may have come first
     widget, first = opened(stem, visit)
     widget.scroll_into_view_if_needed()
     widget.dispatch_event("pointerover")
