@@ -396,9 +396,9 @@ def found_on(stem: str) -> str:
 
 
 def page_of(stem: str) -> str:
-    """The page on which the widget stands. A test of one that no page has is left out."""
-    if not found_on(stem):  # test_site.py holds this to be so
-        pytest.skip(f"{stem} is in no chapter that _toc.yml lists")
+    """The page on which the widget stands."""
+    if not found_on(stem):
+        pytest.fail(f"no page shows {stem}: `make site`, or list its chapter in _toc.yml")
     return found_on(stem)
 
 
