@@ -3,6 +3,7 @@
 from functools import partial
 from typing import NamedTuple
 
+import journey
 import pytest
 import torch
 from hypothesis import given
@@ -17,16 +18,7 @@ from tinylib.self_attention import SelfAttention, causal_and, causal_mask, self_
 B, T, D, K, V = 2, 5, 3, 7, 11
 
 # "Your journey starts with one step"
-X = torch.tensor(
-    [
-        [0.43, 0.15, 0.89],
-        [0.55, 0.87, 0.66],
-        [0.57, 0.85, 0.64],
-        [0.22, 0.58, 0.33],
-        [0.77, 0.25, 0.10],
-        [0.05, 0.80, 0.55],
-    ]
-)
+X = torch.tensor(journey.X)
 SCORES_OF_JOURNEY = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]
 WEIGHTS_OF_JOURNEY = [0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581]
 WEIGHTS_OF_YOUR = [0.2098, 0.2006, 0.1981, 0.1242, 0.1220, 0.1452]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any, NamedTuple
 
+import journey
 import numpy as np
 import pytest
 import torch
@@ -109,13 +110,7 @@ def test_each_question_has_a_name_of_its_own_in_its_chapter() -> None:
 
 Claims = dict[str, list[Any]]
 
-WORDS = ["Your", "journey", "starts", "with", "one", "step"]
-JOURNEY = torch.tensor(
-    [
-        *([0.43, 0.15, 0.89], [0.55, 0.87, 0.66], [0.57, 0.85, 0.64]),
-        *([0.22, 0.58, 0.33], [0.77, 0.25, 0.10], [0.05, 0.80, 0.55]),
-    ]
-)
+WORDS, JOURNEY = journey.WORDS, torch.tensor(journey.X)
 
 
 def claims_of_seq2seq() -> Claims:

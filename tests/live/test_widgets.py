@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ipywidgets
+import journey
 import numpy as np
 import onnx
 import pytest
@@ -41,9 +42,8 @@ from tinylib.widgets.start.start import StartWidget
 
 GRAPHS = export.graphs()
 WIDGETS = {widget.stem: widget for widget in export.widgets()}
-WORDS = ["Your", "journey", "starts"]
+WORDS, X = journey.WORDS[:3], journey.X[:3]
 SENTENCE = "the black cat does not sleep ."
-X = [[0.43, 0.15, 0.89], [0.55, 0.87, 0.66], [0.57, 0.85, 0.64]]
 X2 = [[1, 0], [0, 1], [2, 2]]
 
 

@@ -1,6 +1,7 @@
 """A drawing of each kind, which the tests share: a worker draws it once.
 
-`python tests/lab/figures/cases.py` writes `alt_texts.txt` again, what all of them say in words.
+`PYTHONPATH=.:tests .venv/bin/python tests/lab/figures/cases.py` writes `alt_texts.txt` again, what
+all of them say in words.
 """
 
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import journey
 import matplotlib as mpl
 import torch
 from matplotlib.text import Text
@@ -38,17 +40,8 @@ from tinylib.lab.figures.transformer_block import Stage
 
 ALT_TEXTS = Path(__file__).with_name("alt_texts.txt")
 
-WORDS = ["Your", "journey", "starts", "with", "one", "step"]
-X = torch.tensor(
-    [
-        [0.43, 0.15, 0.89],
-        [0.55, 0.87, 0.66],
-        [0.57, 0.85, 0.64],
-        [0.22, 0.58, 0.33],
-        [0.77, 0.25, 0.10],
-        [0.05, 0.80, 0.55],
-    ]
-)
+WORDS = journey.WORDS
+X = torch.tensor(journey.X)
 SCORES = X @ X.T
 CAUSAL = SCORES.masked_fill(torch.ones(6, 6).triu(1).bool(), -torch.inf)
 

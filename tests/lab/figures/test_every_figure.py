@@ -80,7 +80,7 @@ def test_the_same_bytes_twice(name: str) -> None:
 
 def test_alt_texts_are_as_stored() -> None:
     stored = ALT_TEXTS.read_text(encoding="utf-8")
-    again = "python tests/lab/figures/cases.py"
+    again = "PYTHONPATH=.:tests .venv/bin/python tests/lab/figures/cases.py"
     assert alt_texts().splitlines() == stored.splitlines(), f"`{again}` writes them again"
 
 

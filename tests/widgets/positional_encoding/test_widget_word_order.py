@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from journey import WORDS, X
 from playwright.sync_api import Browser, Locator
 from torch.nn.functional import pad
 
@@ -16,15 +17,6 @@ from tinylib.positional_encoding import rotary, sinusoidal
 from tinylib.widgets.positional_encoding.word_order import KINDS, Shuffled, WordOrderWidget, compute
 
 STEM = "word_order"
-WORDS = ["Your", "journey", "starts", "with", "one", "step"]
-X = [
-    [0.43, 0.15, 0.89],
-    [0.55, 0.87, 0.66],
-    [0.57, 0.85, 0.64],
-    [0.22, 0.58, 0.33],
-    [0.77, 0.25, 0.10],
-    [0.05, 0.80, 0.55],
-]
 START: dict[str, Any] = dict(words=WORDS, x=X, place=list(range(6)), kind=0)
 
 
