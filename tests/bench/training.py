@@ -106,7 +106,7 @@ def measure(browser: Browser, site: str, stem: str, seconds: float) -> None:
 
 
 STATE = """async ([stem, host]) => {
-    const { ask } = await import(new URL('../ui/parts.js', host));
+    const { ask } = await import(new URL('trainer.js', host));
     const { parameters } = await ask(stem, { act: 'state' });
     const [bytes, parts] = [new Uint8Array(parameters.buffer), []];
     for (let i = 0; i < bytes.length; i += 4096)

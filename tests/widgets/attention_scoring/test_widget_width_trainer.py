@@ -224,7 +224,7 @@ def test_other_points_are_those_that_python_draws(widget: Locator) -> None:
         "attention_scoring/width_trainer.js",
         """async ({ pointsOf }, { seeds, how, chance }) => {
             const host = document.querySelector("script[src*='/host.js']").src;
-            const { numbers } = await import(new URL('../ui/parts.js', host));
+            const { numbers } = await import(new URL('chance.js', host));
             return seeds.map((seed) => pointsOf(numbers(seed), how));
         }""",
         {

@@ -94,7 +94,7 @@ def test_a_page_without_javascript_reads_a_table_and_stores_infinities() -> None
 
 def test_a_power_of_ten_is_written_as_one(engine: Engine) -> None:
     rule = "({ powerOfTen }, numbers) => numbers.map(powerOfTen)"
-    written = engine("../live/ui/dom.js", rule, ["0.25", "5e-7", "1.40e-45", "2e+9"])
+    written = engine("../live/ui/numbers.js", rule, ["0.25", "5e-7", "1.40e-45", "2e+9"])
     assert written == ["0.25", "5 × 10^{−7}", "1.40 × 10^{−45}", "2 × 10^{9}"]
 
 
