@@ -180,9 +180,9 @@ def open_with_saved_widgets(page: Page, lab: str) -> None:
     for _ in range(3):
         open_notebook(page, lab)
         with suppress(PlaywrightTimeout):
-            page.locator(".frame").first.wait_for(timeout=PATIENCE / 3)
+            page.locator(".frame").nth(len(WIDGETS) - 1).wait_for(timeout=PATIENCE / 3)
             return
-    pytest.fail(f"no saved widget: {page.locator('.jp-Notebook').first.inner_text()}")
+    pytest.fail(f"not all saved widgets: {page.locator('.jp-Notebook').first.inner_text()}")
 
 
 @pytest.fixture(scope="module")
