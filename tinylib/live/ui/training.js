@@ -112,6 +112,10 @@ export function trainingBar(
     began = performance.now();
     widget.send({ ...widget.inputs, steps: Math.min(most, from + count) });
   };
+  const step = () => {
+    wanted = !ready();
+    if (!wanted) advance(1);
+  };
   const chunkSize = () => {
     if (slow || gap) return slow || 1;
     return Math.max(1, Math.round(chunkMs / (pace || chunkMs / 2)));
@@ -130,7 +134,7 @@ export function trainingBar(
     setText(go, lacking() || (at() > 0 && at() < most ? "Go on" : "Start training"));
   };
   const stop = () => {
-    running = false;
+    [running, wanted] = [false, false];
     clearTimeout(timer);
     if (inPage) halt(stem);
     widget.stream(false);
@@ -138,7 +142,7 @@ export function trainingBar(
   };
   const start = () => {
     widget.remember(Symbol("training"));
-    running = true;
+    [running, wanted] = [true, false];
     widget.stream(true, true);
     show();
     run();
@@ -151,8 +155,7 @@ export function trainingBar(
       "data-input": "steps",
       click: () => {
         if (running) stop();
-        if (ready()) advance(1);
-        else wanted = true;
+        step();
       },
     },
     "One step",
@@ -218,8 +221,7 @@ export function trainingBar(
         if (running && inputs.steps === 0 && from > 0) stop();
         clearTimeout(timer);
         if (running) timer = setTimeout(run, slow ? SLOW_MS : gap);
-        else if (wanted) timer = setTimeout(advance, 0, 1);
-        wanted = false;
+        else if (wanted) timer = setTimeout(step, 0); // the next answer may come before it is taken
       }
       show();
       keeping?.update(inputs, running);
