@@ -321,7 +321,7 @@ def description_of(doctree: nodes.document, most: int = 200) -> str:
     return f"{description[: description.rfind(' ', 0, most)]} …"
 
 
-def page_facts(
+def add_page_metadata(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """What the templates say of the page: addresses, description, minutes."""
@@ -395,5 +395,5 @@ def setup(app: Sphinx) -> None:
     for step in (show_reading_times, plain_listings, keep_together):
         app.connect("doctree-read", step, priority=300)
     app.connect("doctree-read", estimate_heights, priority=400)
-    app.connect("html-page-context", page_facts, priority=100)  # templates are tried at 500
+    app.connect("html-page-context", add_page_metadata, priority=100)  # templates are tried at 500
     app.connect("html-page-context", add_minutes, priority=800)

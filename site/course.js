@@ -10,7 +10,7 @@ const scrollers = [
       ".pst-scrollable-table-container",
   ),
 ];
-function reach(elements) {
+function makeScrollable(elements) {
   // To measure what is not drawn yet would draw it, and between two changes all would be laid out.
   const drawn = elements.filter((el) => el.checkVisibility({ contentVisibilityAuto: true }));
   const scrolls = drawn.map((el) => el.scrollWidth > el.clientWidth);
@@ -19,11 +19,11 @@ function reach(elements) {
 // In the next frame, since to measure may change sizes that are still to be reported, which Firefox
 // takes for an error.
 const sized = new ResizeObserver((entries) =>
-  requestAnimationFrame(() => reach(entries.map((entry) => entry.target))),
+  requestAnimationFrame(() => makeScrollable(entries.map((entry) => entry.target))),
 );
 for (const el of scrollers) sized.observe(el);
 // A font that arrives late widens a formula within its box, whose own size stays as it was.
-document.fonts.addEventListener("loadingdone", () => reach(scrollers));
+document.fonts.addEventListener("loadingdone", () => makeScrollable(scrollers));
 
 // A link into the page leads to its place while the sections above it are still estimates. What
 // they turn out to be, and widgets that come alive, may push the place away before the browser

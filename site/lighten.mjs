@@ -17,8 +17,8 @@ const filesIn = (folder, ending) =>
     .filter((name) => name.endsWith(ending))
     .map((name) => join(folder, name));
 // Names stay: they cost little once compressed, and say in a reader's error where it was.
-const SMALL = { minifyWhitespace: true, minifySyntax: true, legalComments: "none" };
-const minified = async (code, loader) => (await transform(code, { loader, ...SMALL })).code;
+const MINIFY = { minifyWhitespace: true, minifySyntax: true, legalComments: "none" };
+const minified = async (code, loader) => (await transform(code, { loader, ...MINIFY })).code;
 
 /** The style sheets as one. Addresses in them lead from where it stands. */
 function joinedStyles() {

@@ -188,7 +188,7 @@ function showLast(last) {
 
 const panel = document.querySelector(".progress-panel");
 const statusLine = document.querySelector("[data-progress=told]");
-const chooser = /** @type {HTMLInputElement} */ (panel?.querySelector("input[type=file]"));
+const fileInput = /** @type {HTMLInputElement} */ (panel?.querySelector("input[type=file]"));
 
 const actions = {
   save() {
@@ -201,7 +201,7 @@ const actions = {
     statusLine.textContent = "Saved to your downloads.";
   },
   load() {
-    chooser.click();
+    fileInput.click();
   },
   forget() {
     memory = { version: 1, chapters: {} };
@@ -212,9 +212,9 @@ const actions = {
 panel?.addEventListener("click", ({ target }) => {
   actions[/** @type {HTMLElement} */ (target).dataset.progress]?.();
 });
-chooser?.addEventListener("change", async () => {
-  const [file] = chooser.files;
-  chooser.value = "";
+fileInput?.addEventListener("change", async () => {
+  const [file] = fileInput.files;
+  fileInput.value = "";
   try {
     const found = checked(JSON.parse(await file.text()));
     keep((state) => merge(state, found));

@@ -445,7 +445,7 @@ def formulas_page() -> str:
 ITS_CHAPTER = re.compile(r"^Chapter (?:\[[^\]]*\]\((?:\d\d_)?(\w+)\.ipynb\)|(\w+))\.", flags=re.M)
 
 
-def terms(text: str) -> dict[str, str]:
+def glossary_entries(text: str) -> dict[str, str]:
     """What the glossary says about each term, in the order in which it stands there."""
     parts = re.split(r"^### (.+)\n", text, flags=re.M)[1:]
     bodies = [re.sub(r"^## .*", "", body, flags=re.M).strip() for body in parts[1::2]]
@@ -465,7 +465,9 @@ def glossary_page(text: str) -> str:
 
     head = text.partition("\n## ")[0].rstrip()
     lines, letter = [head, ""], ""
-    for term, body in sorted(terms(text).items(), key=lambda item: alphabetical(item[0])):
+    for term, body in sorted(
+        glossary_entries(text).items(), key=lambda item: alphabetical(item[0])
+    ):
         if (first := alphabetical(term)[0].upper()) != letter:
             letter = first
             lines += [f"## {letter}", ""]

@@ -284,7 +284,7 @@ def look_the_same(one: str, other: str) -> bool:
     return max(high for _, high in extremes) <= VISIBLE
 
 
-def keep_pictures(notebook: NotebookNode, stored: NotebookNode) -> None:
+def restore_unchanged_pictures(notebook: NotebookNode, stored: NotebookNode) -> None:
     """Put stored pictures in the place of new ones that look the same and say the same."""
     before = {cell.id: cell for cell in stored.cells if cell.cell_type == "code"}
     for cell in notebook.cells:
@@ -306,7 +306,7 @@ def refresh(path: Path) -> str | None:
         execute(notebook)
     except RuntimeError as error:
         return f"{path.stem}: {error}"
-    keep_pictures(notebook, stored)
+    restore_unchanged_pictures(notebook, stored)
     text = canonical(notebook, path.stem)
     if found := list(problems(notebook)):
         return "\n".join(f"{path.stem}: {problem}" for problem in found)

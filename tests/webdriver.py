@@ -18,13 +18,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-PROGRAMS = ("WebKitWebDriver", "xvfb-run")
+REQUIRED_PROGRAMS = ("WebKitWebDriver", "xvfb-run")
 # The browser that comes with the driver, or None if something is missing.
 MINI_BROWSER = next(
     (
         str(path)
         for path in Path("/usr/lib").glob("*/webkit2gtk-4.*/MiniBrowser")
-        if all(shutil.which(program) for program in PROGRAMS)
+        if all(shutil.which(program) for program in REQUIRED_PROGRAMS)
     ),
     None,
 )

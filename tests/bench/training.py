@@ -28,7 +28,7 @@ TRAINERS: dict[str, type[Trainer]] = {
 }
 SECONDS = 20
 
-FRAMES = """async ([el, seconds]) => {
+MEASURE_FRAME_TIMES = """async ([el, seconds]) => {
     const times = [];
     const end = performance.now() + 1000 * seconds;
     const box = document.createElement('textarea');
@@ -90,7 +90,9 @@ def measure(browser: Browser, site: str, stem: str, seconds: float) -> None:
         before = memory(visit)
         widget = started(visit, stem)
         first, began = steps_of(widget), time.perf_counter()
-        frames: list[float] = widget.evaluate(f"(el, s) => ({FRAMES})([el, s])", min(seconds, 60))
+        frames: list[float] = widget.evaluate(
+            f"(el, s) => ({MEASURE_FRAME_TIMES})([el, s])", min(seconds, 60)
+        )
         if seconds > 60:
             visit.page.wait_for_timeout(1000 * (seconds - 60))
         count, passed = steps_of(widget) - first, time.perf_counter() - began

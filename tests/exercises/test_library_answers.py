@@ -514,7 +514,7 @@ def counted_flops(P, N, own, pair):
     return costs
 
 
-SURVIVES_A_KILL = {
+RESUMABLE_ORDERS = {
     "each batch drawn from a generator seeded with the step",
     "texts in order of the epoch, whose number is the seed",
     "texts in the same order in every epoch",
@@ -696,7 +696,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
     },
     "training": {
         "rms_norm": rms_norm,
-        "resume": lambda start, steps: start.__doc__ in SURVIVES_A_KILL,
+        "resume": lambda start, steps: start.__doc__ in RESUMABLE_ORDERS,
     },
 }
 

@@ -38,12 +38,12 @@ WITHOUT_CHAPTER = set(
     """.split()
 )
 # Chapters that are not about one module.
-WITHOUT_MODULE = {"start", "ten_minutes", "training"}
+CHAPTERS_WITHOUT_MODULE = {"start", "ten_minutes", "training"}
 # The path that leads through other chapters' widgets; what it shows of its own is the start's.
 TOUR = "ten_minutes"
 # Pages behind the chapters, for looking up.
 REFERENCE = ["chapters/notation", "chapters/formulas", "chapters/glossary"]
-STEMS = {*CONCEPTS, *WITHOUT_MODULE} - WITHOUT_CHAPTER
+STEMS = {*CONCEPTS, *CHAPTERS_WITHOUT_MODULE} - WITHOUT_CHAPTER
 
 TAGS = {f"{do}-{what}" for do in ("hide", "remove") for what in ("cell", "input", "output")}
 
@@ -124,7 +124,7 @@ def test_chapters_are_named_after_the_syllabus_and_each_has_its_module() -> None
         stem = stem_of(chapter)
         assert stem in STEMS, f"{chapter.name}: no such stem; there are {STEMS}"
         there = (ROOT / "tinylib" / f"{stem}.py").exists()
-        assert there != (stem in WITHOUT_MODULE), f"{chapter.stem} and tinylib/{stem}.py"
+        assert there != (stem in CHAPTERS_WITHOUT_MODULE), f"{chapter.stem} and tinylib/{stem}.py"
 
 
 def test_each_module_is_a_concept_of_the_course_and_has_its_test() -> None:
@@ -201,7 +201,7 @@ def test_the_exercises_of_a_chapter_carry_its_stem() -> None:
     checks = {path.stem for path in (ROOT / "tinylib" / "exercises").glob("*.py")} - {"__init__"}
     for stem in sorted(checks - chapters):
         raise AssertionError(f"tinylib/exercises/{stem}.py: no chapter is called NN_{stem}.ipynb")
-    for stem in sorted(chapters - checks - WITHOUT_MODULE):
+    for stem in sorted(chapters - checks - CHAPTERS_WITHOUT_MODULE):
         raise AssertionError(f"the chapter {stem} has no exercises: tinylib/exercises/{stem}.py")
 
 

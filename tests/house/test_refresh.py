@@ -19,10 +19,10 @@ from refresh import (
     check,
     environment,
     form,
-    keep_pictures,
     look_the_same,
     problems,
     refresh,
+    restore_unchanged_pictures,
     set_up_cell,
 )
 
@@ -186,6 +186,6 @@ def test_a_stored_picture_stays_if_the_new_one_looks_the_same() -> None:
 
     stored, again = chapter(picture(), picture()), chapter(picture(5e-4), picture(0.1))
     moved = again.cells[0].outputs[1].data["image/png"]
-    keep_pictures(again, stored)
+    restore_unchanged_pictures(again, stored)
     pngs = [output.data["image/png"] for output in again.cells[0].outputs]
     assert pngs == [picture(), moved]

@@ -189,7 +189,7 @@ ENDINGS = {
 }
 
 
-class Phrase:
+class NounPhrase:
     """A French noun with what stands around it, found by classes alone."""
 
     def __init__(self, pair: Pair, noun: int):
@@ -211,8 +211,8 @@ class Phrase:
             t += 1
 
 
-def phrases(pair: Pair) -> list[Phrase]:
-    return [Phrase(pair, t) for t, kind in enumerate(pair.classes) if kind == "noun"]
+def phrases(pair: Pair) -> list[NounPhrase]:
+    return [NounPhrase(pair, t) for t, kind in enumerate(pair.classes) if kind == "noun"]
 
 
 IRREGULAR = {"men": "man", "women": "woman", "children": "child", "mice": "mouse"}

@@ -21,7 +21,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "old": {"right": 0.5, "size": 1200, "looks": None, "deep": {"seconds": 3.0}},
     "new & bold": {"right": 0.87654, "size": 98765, "looks": 0.9, "deep": {"seconds": 2.0}},
 }
-FOUR = [
+FOUR_MEASURES = [
     Measure("right %", ("right",), percent),
     Measure("parameters", ("size",), number, min),
     Measure("looks %", ("looks",), percent),
@@ -30,7 +30,7 @@ FOUR = [
 
 
 def small() -> Table:
-    return ranked("Two models", FOUR, MODELS)
+    return ranked("Two models", FOUR_MEASURES, MODELS)
 
 
 class Read(HTMLParser):
@@ -78,7 +78,7 @@ def test_the_best_of_each_row_is_marked_where_there_is_a_choice():
 
 def test_what_is_written_alike_is_as_good():
     models = {name: {"right": x} for name, x in {"a": 0.50001, "b": 0.5, "c": 0.4}.items()}
-    assert ranked("m", FOUR[:1], models).best == {(0, 0), (0, 1)}
+    assert ranked("m", FOUR_MEASURES[:1], models).best == {(0, 0), (0, 1)}
 
 
 def test_as_text_columns_stand_under_their_names_and_the_best_has_a_star():

@@ -85,7 +85,7 @@ class Clock:
 
 
 ZEN = {"highest": 0.060, "medium": 0.040, "bf16": 0.030, "bf16-fused": 0.050}
-XEON = {"highest": 0.060, "medium": 0.071, "bf16": 0.087, "bf16-fused": 0.080}
+XEON_STEP_SECONDS = {"highest": 0.060, "medium": 0.071, "bf16": 0.087, "bf16-fused": 0.080}
 
 
 # --- by name -------------------------------------------------------------------------------------
@@ -200,9 +200,9 @@ def test_none_that_is_slower_is_ever_chosen(seconds: list[float]) -> None:
     ("costs", "allowed", "best", "tried"),
     [
         (ZEN, SETTINGS, "bf16", [*SETTINGS]),
-        (XEON, SETTINGS, "highest", [*SETTINGS]),
+        (XEON_STEP_SECONDS, SETTINGS, "highest", [*SETTINGS]),
         (ZEN, FLOAT32, "medium", [*FLOAT32]),
-        (XEON, ["medium"], "highest", [*FLOAT32]),  # plain float32 is always compared
+        (XEON_STEP_SECONDS, ["medium"], "highest", [*FLOAT32]),  # plain float32 is always compared
         (ZEN | {"product": 41.0}, SETTINGS, "medium", [*FLOAT32]),  # bf16 is imitated
     ],
 )
@@ -265,7 +265,7 @@ def test_the_loss_of_a_choice_is_computed_in_it() -> None:
         with precision(name) as chosen:
             return fit(model, chosen.of(next_token_loss), batch, 5, show=False).losses
 
-    chosen = Clock(XEON).decide(show=False)
+    chosen = Clock(XEON_STEP_SECONDS).decide(show=False)
     assert losses(chosen) == losses("highest") != losses("bf16")
 
 
@@ -279,7 +279,7 @@ def test_a_run_goes_on_in_the_precision_in_which_it_began(
     began = Clock(ZEN).decide(checkpoint=checkpoint)
     assert json.loads((tmp_path / "run.json").read_text()) == began._asdict()
     printed = capsys.readouterr().err
-    clock = Clock(XEON)
+    clock = Clock(XEON_STEP_SECONDS)
     assert clock.decide(checkpoint=checkpoint) == began and began.name == "bf16"
     assert clock.steps == [], "nothing is measured again"
     assert capsys.readouterr().err == printed

@@ -804,7 +804,7 @@ def test_a_terminal_gets_short_lines_on_stderr(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr() == ("", "")
 
 
-IN_A_TERMINAL = """
+TERMINAL_SCRIPT = """
 import runpy, sys, torch
 from tinylib.lab.train import fit
 fit(torch.nn.Linear(2, 3), lambda m, x: m(x).sum(), lambda i: torch.ones(5, 2), 2, show=False)
@@ -816,7 +816,11 @@ runpy.run_module("tinylib.lab.recipes", run_name="__main__", alter_sys=True)
 
 def test_training_in_a_terminal_loads_nothing_for_notebooks_and_recipes_are_listed() -> None:
     run = subprocess.run(
-        [sys.executable, "-c", IN_A_TERMINAL], cwd=ROOT, check=True, capture_output=True, text=True
+        [sys.executable, "-c", TERMINAL_SCRIPT],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     loaded, *rest = run.stdout.splitlines()
     assert loaded == "set()" and run.stderr == ""

@@ -33,7 +33,7 @@ SEEN_BY: dict[str, np.ndarray] = {
     """),
 }
 GROUNDS = {"light": "#ffffff", "paper": PAPER, "dark": "#14181d"}
-LEAST = 5.0  # hundredths of OKLab; about 2 are seen side by side
+LEAST_DIFFERENCE = 5.0  # hundredths of OKLab; about 2 are seen side by side
 APART = [
     *combinations(["query", "key", "value", "weight"], 2),
     ("weight", "probability"),
@@ -87,7 +87,7 @@ def test_what_means_different_things_looks_different(scheme: str, eye: str) -> N
     pairs += [(a, b, hues[a], hues[b]) for a, b in combinations(hues, 2)]
     for a, b, one, other in pairs:
         much = difference(one, other, SEEN_BY[eye])
-        assert much >= LEAST, f"{a} and {b}, {scheme}, {eye}: {much:.1f} apart"
+        assert much >= LEAST_DIFFERENCE, f"{a} and {b}, {scheme}, {eye}: {much:.1f} apart"
 
 
 def test_the_palette_is_whole() -> None:

@@ -12,7 +12,7 @@ from reference import FORMULAS, GLOSSARY, NAMES, TESTS, Formula
 from refresh import ROOT, repository_url
 
 KATEX = ROOT / "site" / "node_modules" / "katex" / "dist" / "katex.mjs"
-IN_KATEX = """(katex, [, [text, displayMode]]) => {
+KATEX_ERROR = """(katex, [, [text, displayMode]]) => {
     try { katex.default.renderToString(text, { displayMode, throwOnError: true }); }
     catch (error) { return `${text}: ${error.message}`; }
 }"""
@@ -87,9 +87,9 @@ def test_formulas_are_found_under_the_names_of_the_field() -> None:
 def test_katex_reads_every_formula(page: Path) -> None:
     found = maths(page.read_text(encoding="utf-8"))
     assert len(found) > 5
-    wrong = [report for report in in_node(KATEX, IN_KATEX, None, found) if report]
+    wrong = [report for report in in_node(KATEX, KATEX_ERROR, None, found) if report]
     assert wrong == []
-    (report,) = in_node(KATEX, IN_KATEX, None, [(r"\frac{1}{", True)])
+    (report,) = in_node(KATEX, KATEX_ERROR, None, [(r"\frac{1}{", True)])
     assert report, "a formula that is not finished is no formula"
 
 
@@ -131,7 +131,7 @@ def test_a_new_formula_comes_onto_the_page_by_itself(monkeypatch: pytest.MonkeyP
 
 
 def entries() -> dict[str, str]:
-    return reference.terms(GLOSSARY.read_text(encoding="utf-8"))
+    return reference.glossary_entries(GLOSSARY.read_text(encoding="utf-8"))
 
 
 def plain(text: str) -> str:

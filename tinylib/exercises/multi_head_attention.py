@@ -13,7 +13,7 @@ Accuracy = Callable[[Tensor], float]
 # Split and merge -------------------------------------------------------------------------
 
 
-def _whole_cases() -> Iterator[tuple[Tensor, int]]:
+def _unsplit_cases() -> Iterator[tuple[Tensor, int]]:
     for B, T, H, k in ((1, 2, 2, 2), (1, 3, 2, 3), (2, 3, 5, 2), (3, 5, 2, 7)):
         yield torch.arange(B * T * H * k).view(B, T, H * k), H
 
@@ -21,7 +21,7 @@ def _whole_cases() -> Iterator[tuple[Tensor, int]]:
 check_split = Exercise(
     task="write `def answer(x, H):` that gives each head its slice, B×H×T×k.",
     inputs=("x", "H"),
-    cases=_whole_cases,
+    cases=_unsplit_cases,
     solution="""
     def answer(x, H):
         B, T, width = x.shape
@@ -283,7 +283,7 @@ check_shares = Exercise(
 )
 
 
-def _one_head(on: Tensor) -> float:
+def _accuracy_with(on: Tensor) -> float:
     return 0.9 if on[1] else 0.1
 
 
@@ -300,7 +300,7 @@ def _in_conflict(on: Tensor) -> float:
 
 
 ACCURACIES: dict[str, Accuracy] = {
-    "0.9 with head 1, else 0.1": _one_head,
+    "0.9 with head 1, else 0.1": _accuracy_with,
     "0.8 with head 0 or 2 or both, else 0.2": _stand_in,
     "0.95 with heads 0 and 1, else 0.3": _in_a_chain,
     "0.5, with head 0 by 0.25 more, with head 1 by 0.125 less": _in_conflict,
@@ -312,7 +312,7 @@ for _name, _accuracy in ACCURACIES.items():
 def _ablation_cases() -> Iterator[tuple[Accuracy, int]]:
     for accuracy in ACCURACIES.values():
         yield accuracy, 3
-    yield _one_head, 2
+    yield _accuracy_with, 2
     yield _stand_in, 5
 
 

@@ -92,7 +92,7 @@ def _positive(x: Tensor) -> Tensor:
     return x.relu()
 
 
-def _shifted(x: Tensor) -> Tensor:
+def _roll_and_add_one(x: Tensor) -> Tensor:
     """each row turned by one place, and 1 more"""
     return x.roll(1, -1) + 1
 
@@ -102,7 +102,7 @@ def _sum_cases() -> Iterator[tuple[Tensor, RowMap, RowMap]]:
     for (T, D), f, norm in (
         ((1, 3), _positive, normed),
         ((2, 3), _mean_word, normed),
-        ((3, 4), _shifted, _sharpest),
+        ((3, 4), _roll_and_add_one, _sharpest),
         ((5, 7), _positive, _sharpest),
     ):
         yield draw(T, D), f, norm
@@ -211,9 +211,9 @@ def _block_cases() -> Iterator[tuple[Tensor, Tensor, Look, RowMap, RowMap]]:
     draw = rounded_normal(74)
     for T, S, D, f in (
         (2, 2, 3, _positive),
-        (3, 3, 4, _shifted),
+        (3, 3, 4, _roll_and_add_one),
         (3, 5, 3, _positive),
-        (5, 2, 7, _shifted),
+        (5, 2, 7, _roll_and_add_one),
     ):
         yield draw(T, D), 2 * draw(S, D), _look, f, normed
 

@@ -246,7 +246,7 @@ DRAW: dict[str, Callable[[], Figure]] = {
     ),
     "two_scores": lambda: attention_scoring.two_scores([0.5, -1.0], [0.5, 1.0], [2.0, 1.0]),
     "attention_shapes": lambda: attention_scoring.attention_shapes(2, 4, (3, 2), masked=1),
-    "looking_back": lambda: attention_scoring.looking_back(
+    "decoder_attention": lambda: attention_scoring.decoder_attention(
         ["the", "black"], [0.25, 0.75], [[4.0, 0.0], [0.0, 1.0]], "noir"
     ),
     "side_by_side": lambda: seq2seq_attention.side_by_side(
@@ -336,7 +336,7 @@ DRAW: dict[str, Callable[[], Figure]] = {
         rows=["before block 0", "after block 0"],
         right=["to", "garden"],
     ),
-    "route": lambda: inside_gpt.route(
+    "fact_route": lambda: inside_gpt.fact_route(
         FACT,
         [inside_gpt.Hop(5, 9, "head 3 of block 0"), inside_gpt.Hop(9, 18, "head 1 of block 3")],
         "The way of the garden",

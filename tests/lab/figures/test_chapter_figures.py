@@ -150,8 +150,8 @@ def test_scores_shapes_and_mixtures_are_computed() -> None:
         assert ("÷ $\\sqrt{d_k}$" in labels(figure)) is scaled
         assert ("root of d_k" in figure.alt) is scaled
     names = {"the", "black", "0.25", "0.75", "before noir", "(1.00, 0.75)"}
-    assert names <= {*labels("looking_back")}
-    lines = drawn("looking_back").drawing.axes[0].lines
+    assert names <= {*labels("decoder_attention")}
+    lines = drawn("decoder_attention").drawing.axes[0].lines
     thick = [line.get_linewidth() for line in lines]
     assert thick == pytest.approx([0.8 + 7 * share for share in (0.25, 0.75)])
 
@@ -370,8 +370,8 @@ def test_a_lens_shades_by_probability_and_a_route_joins_the_words_of_its_hops() 
     assert {*bold("lens")} == {"What would come next", "to", "garden"}
     shades = [luminance(box.get_facecolor()) for box in patches("lens", "Rectangle")]
     assert shades[1] < shades[2] < shades[3] < shades[0]  # of 1.0, 0.9, 0.7 and 0.3
-    assert len(patches("route", "FancyBboxPatch")) == 1 + 3  # the paper, and the words
-    assert len(patches("route", "FancyArrowPatch")) == 4  # and one each in the key
+    assert len(patches("fact_route", "FancyBboxPatch")) == 1 + 3  # the paper, and the words
+    assert len(patches("fact_route", "FancyArrowPatch")) == 4  # and one each in the key
 
 
 def test_the_phase_change_of_each_training_has_its_colour_in_both_charts() -> None:

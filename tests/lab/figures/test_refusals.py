@@ -257,7 +257,7 @@ REFUSED: list[tuple[str, Call]] = [
     ("one to six", shapes(2, (3, 2), masked=4)),
     (
         "a weight and a value for each",
-        lambda: attention_scoring.looking_back(["the"], [0.5, 0.5], [[1.0]], "noir"),
+        lambda: attention_scoring.decoder_attention(["the"], [0.5, 0.5], [[1.0]], "noir"),
     ),
     (r"pass \(3, 2\)", side_by_side(("one", cases.STATES[:2]))),
     (
@@ -353,7 +353,10 @@ REFUSED: list[tuple[str, Call]] = [
         "too many for one picture",
         lambda: inside_gpt.lens(["word"] * 40, [["word"] * 40], [[0.5] * 40], "t", rows=["r"]),
     ),
-    ("there are 2 words", lambda: inside_gpt.route(["a", "b"], [inside_gpt.Hop(0, 2, "x")], "t")),
+    (
+        "there are 2 words",
+        lambda: inside_gpt.fact_route(["a", "b"], [inside_gpt.Hop(0, 2, "x")], "t"),
+    ),
     ("the same one to four trainings", phase_change({"a": [1, 2]}, {"b": [0, 1]}, {"a": 1})),
     ("the same one to four trainings", phase_change({}, {}, {})),
     ("2 losses and as many scores", phase_change({"a": [1, 2, 3]}, {"a": [0, 1]}, {"a": 1})),

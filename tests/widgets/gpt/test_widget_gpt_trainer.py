@@ -352,7 +352,7 @@ def test_it_continues_a_beginning_of_the_readers_own(widget: Locator) -> None:
 
 
 def test_one_looks_back_at_what_was_written_and_at_the_maps(visit: Visit) -> None:
-    visit.renew()  # other tests have it write less than the stored outputs, which are the first look
+    visit.renew()  # other tests have it write less than the stored outputs, the first look
     widget = visit.widget(STEM)
     map_now = "el => el.shadowRoot.querySelector('.lettered canvas').toDataURL()"
     seen = []

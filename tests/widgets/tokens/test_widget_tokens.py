@@ -31,7 +31,7 @@ STEM = "tokens"
 MODULE = PAGE / "byte_pairs.js"
 HAMLET = CORPORA["Hamlet, by Shakespeare"]
 PUSHKIN = CORPORA["Russian: a poem by Pushkin"]
-FAMILY = "\N{WOMAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
+FAMILY_EMOJI = "\N{WOMAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
 UNSEEN = ("Cc", "Zs", "Zl", "Zp")  # control characters and spaces
 HALVES = ["\ud83d", "\ude00", "a\ud83d b", "\udfff\n"]
 ROOT = Path(__file__).resolve().parents[3]
@@ -249,7 +249,7 @@ def test_they_play_by_themselves(widget: Locator) -> None:
 
 def test_bytes_of_cut_characters_are_hexadecimal_and_spaces_are_signs(widget: Locator) -> None:
     tokens = BytePairs.learn(PUSHKIN, 12)
-    for text in ("Привет, мир!", f"a {FAMILY} b", "東京", "\x00\x85\u200b\ufeff"):
+    for text in ("Привет, мир!", f"a {FAMILY_EMOJI} b", "東京", "\x00\x85\u200b\ufeff"):
         page.hold(widget, {"corpus": PUSHKIN, "text": text, "merges": 12})
         page.assert_torch(widget, STEM)
         ids = tokens.ids(text)
@@ -337,7 +337,7 @@ def test_half_a_character_nothing_and_markup_are_texts(widget: Locator) -> None:
 def test_a_link_restores_every_character(
     widget: Locator, context: BrowserContext, visit: page.Visit
 ) -> None:
-    text = f" {FAMILY}\n\n\ufeff東京\x85\x00 "
+    text = f" {FAMILY_EMOJI}\n\n\ufeff東京\x85\x00 "
     given = {"corpus": f"{PUSHKIN}\n\n \t", "text": text, "merges": 7}
     page.hold(widget, given)
     linked = page.by_link(widget, context, visit.site).widget(STEM)

@@ -104,10 +104,10 @@ def distributions(
     full = max(full, *was) or 1.0
     left, row = MARGIN + widest(names, SMALL) + 10, 22
     room = PHONE - MARGIN - left
-    abreast = max(1, min(3, floor(room / (widest([*after], SMALL) + 10))))
-    downwards = ceil(len(after) / abreast)
-    abreast = ceil(len(after) / downwards)  # 4 are 2 and 2
-    step = room / abreast
+    columns = max(1, min(3, floor(room / (widest([*after], SMALL) + 10))))
+    downwards = ceil(len(after) / columns)
+    columns = ceil(len(after) / downwards)  # 4 are 2 and 2
+    step = room / columns
     long, tall = step - 54, row * len(names) + 56
     styles: dict[str, Any] = {
         "before": {"fc": "none", "ec": SOFT},
@@ -118,13 +118,13 @@ def distributions(
     with page(PHONE, MARGIN + 30 + tall * downwards + 24 + MARGIN) as axes:
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         for panel, (name, now) in enumerate(bars.items()):
-            x, top_y = left + step * (panel % abreast), MARGIN + 30 + tall * (panel // abreast)
+            x, top_y = left + step * (panel % columns), MARGIN + 30 + tall * (panel // columns)
             axes.text(x, top_y + 18, name, size=SMALL)
             y = top_y + 28.0
             axes.plot([x, x], [y, y + row * len(names)], color=SOFT, lw=0.9)
             for token, old, new in zip(names, was, now, strict=True):
                 middle = y + row / 2
-                if panel % abreast == 0:
+                if panel % columns == 0:
                     axes.text(left - 8, middle, token, size=SMALL, ha="right", va="center_baseline")
                 share = f"{100 * new:.0f} %" if new >= 0.005 or not old else "< 1 %"
                 look, ink, end = styles["before"], INK, x + long * max(old, new) / full + 5

@@ -146,7 +146,7 @@ class Hop(NamedTuple):
     by: str
 
 
-def route(words: Sequence[str], hops: Sequence[Hop], title: str, *, alt: str = "") -> Figure:
+def fact_route(words: Sequence[str], hops: Sequence[Hop], title: str, *, alt: str = "") -> Figure:
     """A text line by line, and the way of a fact through it, hop by hop, as arrows between words.
 
     Below stands what makes each hop. A hop from or to a word that is not there is a ValueError.

@@ -82,16 +82,16 @@ def heats(
         key = 150 if one_line else name + 170
         return max(width, text_width(p.title, TITLE) * 1.12, 0 if one_line and role else key)
 
-    def abreast() -> bool:
+    def fits_side_by_side() -> bool:
         return sum(map(across, drawn)) + gap * (len(drawn) - 1) <= room
 
-    if one_line and not abreast():
+    if one_line and not fits_side_by_side():
         raise ValueError(
             f"{len(drawn)} panels are too wide for one line: pass fewer or narrower ones"
         )
-    if written and not abreast():  # they may be if their labels are tilted
+    if written and not fits_side_by_side():  # they may be if their labels are tilted
         before, (cell, tilted) = (cell, tilted), (max(value - 4, 38), True)
-        if not abreast():
+        if not fits_side_by_side():
             cell, tilted = before
     tall = min(36, max(cell, 28)) if written else cell
     head, foot = 28 + (0.75 * label if tilted else 26), 30

@@ -414,9 +414,9 @@ def rasters(
             )
     full = limit or max(float(matrix.abs().max()) for matrix in read.values()) or 1.0
     ends, tops = [[format_number(v[i]) for i in (0, -1)] for v in (right, down)]
-    abreast, gap = min(len(read), 3), 18
+    columns, gap = min(len(read), 3), 18
     left = MARGIN + 34 + max(text_width(end, SMALL) for end in tops)
-    room = min((560 - MARGIN - left + gap) / abreast - gap, 300)
+    room = min((560 - MARGIN - left + gap) / columns - gap, 300)
     cell = floor(2 * min(room / len(right), 400 / len(down))) / 2  # so that all cells are alike
     if not cell:
         raise ValueError(f"{len(down)}×{len(right)} is too much for one picture: pass a slice")
@@ -424,14 +424,14 @@ def rasters(
     step = max(wide, *(text_width(name, SMALL) for name in (*read, x_name))) + gap
     role = "weight" if all(are_shares(matrix) for matrix in read.values()) else ""
     below = any(matrix.min() < 0 for matrix in read.values())
-    line, across = tall + 76, max(step * abreast - gap, 170)
+    line, across = tall + 76, max(step * columns - gap, 170)
     with page(
         max(left + across, MARGIN + text_width(title, TITLE) * 1.12) + MARGIN,
-        MARGIN + 28 + line * ceil(len(read) / abreast) + 18 + MARGIN,
+        MARGIN + 28 + line * ceil(len(read) / columns) + 18 + MARGIN,
     ) as axes:
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
         for i, (name, matrix) in enumerate(read.items()):
-            x0, y0 = left + step * (i % abreast), MARGIN + 58 + line * (i // abreast)
+            x0, y0 = left + step * (i % columns), MARGIN + 58 + line * (i // columns)
             x1, y1 = x0 + wide, y0 + tall
             colours = [[shade(number, full, role) for number in row] for row in matrix.tolist()]
             image: Any = {"extent": (x0, x1, y1, y0), "interpolation": "nearest", "zorder": 1}
@@ -441,7 +441,7 @@ def rasters(
             axes.text((x0 + x1) / 2, y1 + 34, x_name, size=SMALL, ha="center")
             for end, x_at, ha in zip(ends, (x0, x1), ("left", "right"), strict=True):
                 axes.text(x_at, y1 + 17, end, size=SMALL, color=SOFT, ha=ha)
-            if i % abreast == 0:
+            if i % columns == 0:
                 middle = (MARGIN + 8, (y0 + y1) / 2)
                 axes.text(*middle, y_name, size=SMALL, rotation=90, ha="center", va="center")
                 for end, y_at, va in zip(tops, (y0, y1), ("top", "bottom"), strict=True):

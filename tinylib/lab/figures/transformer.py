@@ -12,7 +12,7 @@ from tinylib.lab.figures.letters import SMALL, TITLE
 from tinylib.lab.figures.parts import Pair, arrow, chip, draw_cell
 from tinylib.lab.figures.sheet import Figure, Number, finish, page
 from tinylib.lab.figures.style import COLOURS, MARGIN, SOFT
-from tinylib.lab.figures.transformer_block import within_blocks
+from tinylib.lab.figures.transformer_block import block_arrows
 
 
 def architecture() -> Figure:
@@ -52,7 +52,7 @@ def architecture() -> Figure:
         "next": Box("le chat dort <eos>", (d, 10.54), "data", wider),
     }
     arrows += [
-        *within_blocks(left, right),
+        *block_arrows(left, right),
         Arrow("d add 3", "linear", "T D"),
         Arrow("linear", "softmax", "T V", "logits"),
         Arrow("softmax", "next", "T V"),

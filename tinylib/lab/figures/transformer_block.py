@@ -11,7 +11,7 @@ from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read
 from tinylib.lab.figures.style import COLOURS, INK, MARGIN, MAX_WIDTH, SOFT
 
 
-def within_blocks(left: Number, right: Number) -> list[Arrow]:
+def block_arrows(left: Number, right: Number) -> list[Arrow]:
     """The arrows of an encoder and a decoder block after their first addition, norm last.
 
     What is added goes around by `left` in the encoder's block and by `right` in the decoder's.
@@ -204,7 +204,7 @@ def blocks() -> Figure:
         "d feed": Box("feed-forward", (d, 5.62), "weight", wide),
         "d add 3": Box("add & norm", (d, 6.44), width=wide),
     }
-    arrows += within_blocks(left, right)
+    arrows += block_arrows(left, right)
     return diagram(
         boxes,
         arrows,

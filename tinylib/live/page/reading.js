@@ -2,7 +2,7 @@
 // what it has read, so that what a text begins with is not read again.
 
 const MOST_KNOWN = 2000; // tokens of which it is remembered what they led to
-const IDLE = 60; // ms: after a longer pause, a token's time is its own
+const LONGEST_PAUSE_MS = 60; // ms: after a longer pause, a token's time is its own
 
 const memories = new WeakMap(); // spec -> what the model has read for this widget
 
@@ -85,7 +85,7 @@ export async function lastOf(run, memory, spec, nodes, ids, cached) {
   };
   const now = performance.now();
   // drawing and all, while it writes
-  const since = started - memory.end < IDLE ? memory.end : started;
+  const since = started - memory.end < LONGEST_PAUSE_MS ? memory.end : started;
   if (P === nodes.length - 1 || !cached) memory.pace[cached].set(nodes.length, now - since);
   memory.end = now;
   return node.last[cached];

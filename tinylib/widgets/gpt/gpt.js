@@ -298,7 +298,7 @@ function surprises(widget) {
       });
       setAttribute(line, "aria-activedescendant", `token-${at - view.first}`);
       typeset(note, surpriseAt(view, at));
-      typeset(mean, meanOf(view));
+      typeset(mean, describeLoss(view));
     },
   };
 }
@@ -319,7 +319,7 @@ function surpriseAt(view, t) {
 }
 
 /** The mean over the whole text, and what it means. */
-function meanOf({ predictions, kind, loss, perplexity, vocabulary }) {
+function describeLoss({ predictions, kind, loss, perplexity, vocabulary }) {
   if (!predictions) return "The loss begins with the second character: write one more.";
   const [one, after] = kind === "words" ? ["word", ""] : ["character", " after the first"];
   return (
