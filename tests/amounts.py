@@ -39,12 +39,18 @@ def a_third(names: Collection[str], commit: str, changed: Collection[str] = ()) 
     return sorted(filter(chosen, names))
 
 
+@functools.cache
+def changed_files() -> list[Path]:
+    """The files that are not as they were one commit ago."""
+    status = [line.split()[-1] for line in git("status", "-s").splitlines()]
+    return [Path(file) for file in [*git("diff", "--name-only", "HEAD~1").splitlines(), *status]]
+
+
 def third_of_this_commit(names: Collection[str]) -> list[str]:
     """A third of these widgets or pages, and each with a file that is not as one commit ago.
 
     A run of the same files tries the same ones again, whatever the date is. A thorough run tries
     all.
     """
-    files = [*git("diff", "--name-only", "HEAD~1").split("\n"), *git("status", "-s").split("\n")]
-    changed = {Path(file).stem.removeprefix("test_widget_") for file in files}
+    changed = {file.stem.removeprefix("test_widget_") for file in changed_files()}
     return a_third(names, "" if THOROUGH else git("rev-parse", "HEAD"), changed)

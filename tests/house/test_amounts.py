@@ -32,6 +32,7 @@ def test_a_thorough_run_tries_all(monkeypatch: pytest.MonkeyPatch) -> None:
         "status": "",
     }
     monkeypatch.setattr(amounts, "git", lambda command, *_: outputs[command])
+    monkeypatch.setattr(amounts, "changed_files", amounts.changed_files.__wrapped__)
     monkeypatch.setattr(amounts, "THOROUGH", False)
     names = [*NAMES, "arrows", "heads", "lens"]
     wanted = amounts.a_third(names, "bc0ffee", ["arrows", "heads"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from amounts import THOROUGH, git
+from amounts import THOROUGH, changed_files, git, third_of_this_commit
 from browsing import (
     BUILT,
     CHAPTER,
@@ -23,6 +23,7 @@ from browsing import (
     inputs_of,
     problem,
     settled,
+    text_of,
     until,
 )
 from PIL import Image
@@ -319,19 +320,32 @@ SCHEMES: dict[str, list[Scheme]] = {"desk": ["light"], "phone": ["dark"]}
 TURN = int(git("rev-parse", "HEAD") or "0", 16)
 
 
+def reached_by_this_commit(path: str) -> bool:
+    """It changes what all pages share, this one or a widget on it; or it is the page's turn."""
+    page = text_of(path)
+    names = {Path(path).stem, *(stem for stem in WIDGETS if f'data-widget="{stem}"' in page)}
+    shared = (Path("site"), Path("tinylib/live"))
+    return (
+        any(folder in file.parents for folder in shared for file in changed_files())
+        or not names.isdisjoint(file.stem for file in changed_files())
+        or bool(third_of_this_commit([path]))
+    )
+
+
 def schemes_of_this_commit(path: str, place: str) -> list[Scheme]:
     """The colours in which axe judges the page in this place: a desk, or a phone.
 
-    A thorough run looks at all four pairs. Otherwise the commit decides whether a page is judged in
-    light colours at a desk or in dark ones on a phone. Its neighbours in the list take the other
-    turn, so that a fault of every page is seen at any commit.
+    A thorough run looks at all four pairs. Otherwise it judges a third of the pages, and those that
+    the commit has changed. Whether that is in light colours at a desk or in dark ones on a phone,
+    the commit decides as well: neighbours in the list take different turns.
     """
     if path == PAGES[0]:  # it leads to the first chapter, and has nothing to read
         return []
     if THOROUGH:
         return ["light", "dark"]
     at_a_desk = (TURN + (PAGES + THEME_PAGES).index(path)) % 2 == 0
-    return SCHEMES[place] if at_a_desk == (place == "desk") else []
+    seen = at_a_desk == (place == "desk") and reached_by_this_commit(path)
+    return SCHEMES[place] if seen else []
 
 
 def axe_finds_nothing(visit: Visit, width: int, schemes: list[Scheme]) -> None:

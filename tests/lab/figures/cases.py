@@ -246,7 +246,7 @@ DRAW: dict[str, Callable[[], Figure]] = {
     ),
     "two_scores": lambda: attention_scoring.two_scores([0.5, -1.0], [0.5, 1.0], [2.0, 1.0]),
     "attention_shapes": lambda: attention_scoring.attention_shapes(2, 4, (3, 2), masked=1),
-    "decoder_attention": lambda: attention_scoring.decoder_attention(
+    "decoder_step": lambda: attention_scoring.decoder_step(
         ["the", "black"], [0.25, 0.75], [[4.0, 0.0], [0.0, 1.0]], "noir"
     ),
     "side_by_side": lambda: seq2seq_attention.side_by_side(

@@ -150,8 +150,8 @@ def test_scores_shapes_and_mixtures_are_computed() -> None:
         assert ("÷ $\\sqrt{d_k}$" in labels(figure)) is scaled
         assert ("root of d_k" in figure.alt) is scaled
     names = {"the", "black", "0.25", "0.75", "before noir", "(1.00, 0.75)"}
-    assert names <= {*labels("decoder_attention")}
-    lines = drawn("decoder_attention").drawing.axes[0].lines
+    assert names <= {*labels("decoder_step")}
+    lines = drawn("decoder_step").drawing.axes[0].lines
     thick = [line.get_linewidth() for line in lines]
     assert thick == pytest.approx([0.8 + 7 * share for share in (0.25, 0.75)])
 

@@ -257,7 +257,7 @@ REFUSED: list[tuple[str, Call]] = [
     ("one to six", shapes(2, (3, 2), masked=4)),
     (
         "a weight and a value for each",
-        lambda: attention_scoring.decoder_attention(["the"], [0.5, 0.5], [[1.0]], "noir"),
+        lambda: attention_scoring.decoder_step(["the"], [0.5, 0.5], [[1.0]], "noir"),
     ),
     (r"pass \(3, 2\)", side_by_side(("one", cases.STATES[:2]))),
     (

@@ -184,7 +184,7 @@ def attention_shapes(
         return finish(axes, alt or words)
 
 
-def decoder_attention(
+def decoder_step(
     words: Sequence[str], weights: Values, values: Values, asked: str, *, alt: str = ""
 ) -> Figure:
     """A decoder before one word: it asks all words, and reads their values by the weights.
