@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import time
 from html import unescape
 from pathlib import Path
@@ -748,3 +749,14 @@ def test_the_road_leads_to_pages_and_shows_what_is_done(opened: Opener) -> None:
     done = "el => getComputedStyle(el.querySelector('.stone'), '::after').content"
     assert stones.first.evaluate(done).strip('"') == "✓"
     assert stones.nth(1).evaluate(done) == "none"
+
+
+@pytest.mark.parametrize("file", ["site/course.js", "chapters/13_inside_gpt.ipynb", "lens.js", ""])
+def test_axe_judges_what_a_commit_has_changed(monkeypatch: pytest.MonkeyPatch, file: str) -> None:
+    """What all pages share, the chapter, a widget on its page; else it waits for its turn."""
+    module = sys.modules[__name__]
+    monkeypatch.setattr(module, "changed_files", lambda: [Path(file)])
+    monkeypatch.setattr(module, "third_of_this_commit", lambda names: [])
+    reached = [page for page in PAGES if reached_by_this_commit(page)]
+    page = "chapters/13_inside_gpt.html"
+    assert reached == (PAGES if file.startswith("site") else [page] if file else [])

@@ -318,3 +318,18 @@ def test_a_training_under_way_ends_where_a_point_is_taken(widget: Locator) -> No
     page.button(widget, "Start training").wait_for()
     assert page.inputs_of(widget)["steps"] == 0 and steps_of(widget) == 0
     page.assert_torch(widget, STEM)
+
+
+def test_a_step_asked_for_is_taken_though_two_answers_follow_each_other(widget: Locator) -> None:
+    """The second answer comes before the step that the first one has allowed."""
+    page.hold(widget, START)
+    widget.evaluate(
+        """el => {
+            const buttons = [...el.shadowRoot.querySelectorAll('button')];
+            el.model.set('unfinished', true);
+            buttons.find((button) => button.textContent === 'One step').click();
+            el.model.set('unfinished', false);
+            for (let i = 0; i < 2; i += 1) el.model.set('answers', {});
+        }"""
+    )
+    page.until(widget, "el => el.model.get('inputs').steps === 1")
