@@ -1,0 +1,284 @@
+"""A GPT of your own: one piece a chapter, and each piece uses only those above it."""
+
+import re
+import sys
+
+import torch
+from torch import nn
+
+
+# --- 01 Encoder and decoder: from logits to a loss ---
+def softmax(logits):  # (..., V) to probabilities (..., V)
+    top = logits.amax(-1, keepdim=True)
+    e = (logits - top).exp()  # the same result, and nothing overflows
+    return e / e.sum(-1, keepdim=True)
+
+
+def cross_entropy(logits, targets):  # (..., V) and (...) to one number
+    ln_p = logits - logits.logsumexp(-1, keepdim=True)  # ln softmax(logits)
+    return -ln_p.gather(-1, targets[..., None]).mean()
+
+
+# --- 04 Attention scoring: T queries compare S keys, and mix the S values ---
+def attend(q, k, v, mask=None):  # (..., T, d), (..., S, d), (..., S, d_v)
+    scores = q @ k.mT / q.shape[-1] ** 0.5  # (..., T, S)
+    if mask is not None:  # True where a query may attend
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return softmax(scores) @ v  # (..., T, d_v)
+
+
+# --- 06 Self-attention: each word reads itself and the words before it ---
+def causal_mask(T):  # (T, T): True where query t may read key s, s <= t
+    return torch.ones(T, T, dtype=torch.bool).tril()
+
+
+class SelfAttention(nn.Module):  # (B, T, D) to (B, T, D)
+    def __init__(self, D, bias=False):
+        super().__init__()
+        self.w_q = nn.Linear(D, D, bias)
+        self.w_k = nn.Linear(D, D, bias)
+        self.w_v = nn.Linear(D, D, bias)
+
+    def forward(self, x):
+        mask = causal_mask(x.shape[-2])
+        return attend(self.w_q(x), self.w_k(x), self.w_v(x), mask)
+
+
+# --- 07 Positional encoding: where each word stands ---
+class LearnedPositions(nn.Module):  # (B, T, D) to (B, T, D)
+    def __init__(self, max_len, D):
+        super().__init__()
+        self.w_pos = nn.Parameter(torch.randn(max_len, D) * 0.02)
+
+    def forward(self, x, offset=0):
+        return x + self.w_pos[offset : offset + x.shape[-2]]
+
+
+def angles(T, d_k, offset=0, base=10_000.0):  # (T, d_k/2), in radians
+    speed = base ** -(torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)
+    return (torch.arange(T) + offset)[:, None] * speed
+
+
+def rotate(x, theta):  # (..., T, d_k): each pair of neighbours (a, b) turns
+    a, b = x[..., 0::2], x[..., 1::2]
+    cos, sin = theta.cos().to(x), theta.sin().to(x)  # in the type of x
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
+
+
+# --- 08 Multi-head attention: H heads, each in its own part of the vector ---
+class MultiHeadAttention(SelfAttention):  # (B, T, D) to (B, T, D)
+    def __init__(self, D, H, bias=False):
+        super().__init__(D, bias)
+        self.d_k, self.w_o = D // H, nn.Linear(D, D, bias)
+
+    def split(self, x):  # (B, T, D) to (B, H, T, d_k)
+        return x.unflatten(-1, (-1, self.d_k)).transpose(1, 2)
+
+    def merge(self, z):  # (B, H, T, d_k) to (B, T, D)
+        return z.transpose(1, 2).flatten(2)
+
+    def forward(self, x, cache=None):
+        q, k, v = self.w_q(x), self.w_k(x), self.w_v(x)
+        q, k, v = self.split(q), self.split(k), self.split(v)
+        if cache is not None:  # keys and values of the words before: chapter 14
+            k, v = cache.append(k, v)
+        mask = causal_mask(k.shape[-2])[-q.shape[-2] :]
+        return self.w_o(self.merge(attend(q, k, v, mask)))
+
+
+# --- 09 The Transformer's block: attention, and a layer that works on each word by itself ---
+class LayerNorm(nn.Module):  # (..., D): each row gets mean 0 and variance 1, then scale and shift
+    def __init__(self, D):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.ones(D)), nn.Parameter(torch.zeros(D))
+
+    def forward(self, x):
+        x = x - x.mean(-1, keepdim=True)
+        variance = x.square().mean(-1, keepdim=True)
+        return x / (variance + 1e-5).sqrt() * self.weight + self.bias
+
+
+class FeedForward(nn.Module):  # (..., D) to (..., D)
+    def __init__(self, D, F, bias=True):
+        super().__init__()
+        self.w_1, self.w_2 = nn.Linear(D, F, bias), nn.Linear(F, D, bias)
+
+    def forward(self, x):
+        return self.w_2(nn.functional.gelu(self.w_1(x), approximate="tanh"))
+
+
+class Block(nn.Module):  # (B, T, D) to (B, T, D)
+    def __init__(self, attention, feed_forward, norm, D):
+        super().__init__()
+        self.attention, self.attention_norm = attention, norm(D)
+        self.feed_forward, self.feed_forward_norm = feed_forward, norm(D)
+
+    def forward(self, x, **how):  # how to attend, such as with a cache
+        x = x + self.attention(self.attention_norm(x), **how)
+        return x + self.feed_forward(self.feed_forward_norm(x))
+
+
+# --- 11 Tokens: ids 0 to 255 are bytes, and merge i, a pair of ids, makes id 256 + i ---
+def encode(text, merges=()):  # no token reaches across the end of a word
+    ids = []
+    for word in re.findall(r" ?\w+| ?[^\w\s]+|\s+", text):
+        tokens = list(word.encode())
+        for i, pair in enumerate(merges):
+            for at in range(len(tokens) - 1):
+                if tuple(tokens[at : at + 2]) == pair:
+                    tokens[at : at + 2] = [256 + i]
+        ids += tokens
+    return ids
+
+
+def decode(ids, merges=()):
+    tokens = [bytes([i]) for i in range(256)]
+    for left, right in merges:
+        tokens.append(tokens[left] + tokens[right])
+    return b"".join(tokens[i] for i in ids).decode(errors="replace")
+
+
+# --- 12 GPT: predict the next token ---
+class GPT(nn.Module):  # tokens (B, T) to logits (B, T, V) of the token after each
+    def __init__(self, V, max_len, D, H, layers, norm=LayerNorm):
+        super().__init__()
+        self.max_len, self.d_k = max_len, D // H
+        self.embedding, self.positions = nn.Embedding(V, D), LearnedPositions(max_len, D)
+        self.blocks = nn.ModuleList(self.block(D, H) for _ in range(layers))
+        self.norm, self.output = norm(D), nn.Linear(D, V, bias=False)
+        for w in self.parameters():
+            if w.ndim > 1:
+                nn.init.normal_(w, std=0.02)  # small logits: the first loss is about ln V
+        self.output.weight = self.embedding.weight  # one table, read in both directions
+
+    def block(self, D, H):
+        return Block(MultiHeadAttention(D, H, bias=True), FeedForward(D, 4 * D), LayerNorm, D)
+
+    def embed(self, tokens, offset):  # and how all blocks attend
+        return self.positions(self.embedding(tokens), offset), {}
+
+    def forward(self, tokens, caches=None):
+        x, how = self.embed(tokens, caches[0].length if caches else 0)
+        for i, block in enumerate(self.blocks):
+            x = block(x, cache=caches[i] if caches else None, **how)
+        return self.output(self.norm(x))
+
+
+def next_token_loss(model, tokens):  # all but the last are read, all but the first are targets
+    return cross_entropy(model(tokens[:, :-1]), tokens[:, 1:])
+
+
+def train(model, ids, steps=1000, batch=32, rate=3e-3):  # on one long row of ids
+    optimiser = torch.optim.AdamW(model.parameters(), rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, steps)
+    for step in range(steps):
+        starts = torch.randint(len(ids) - model.max_len, (batch, 1))
+        loss = next_token_loss(model, ids[starts + torch.arange(model.max_len + 1)])
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+        if step % 100 == 0:
+            print(f"step {step:5}  loss {loss:.3f}")
+
+
+if __name__ == "__main__" and sys.argv[1:]:  # python my_gpt.py book.txt
+    with open(sys.argv[1], encoding="utf-8") as file:
+        book = torch.tensor(encode(file.read()))
+    model = GPT(V=256, max_len=128, D=128, H=4, layers=4)
+    train(model, book)
+
+
+# --- 13 Generation: choose a token, append it, go on ---
+def top_k(logits, k):  # only the k highest logits
+    return logits.masked_fill(logits < logits.topk(k).values[..., -1:], -torch.inf)
+
+
+def top_p(logits, p):  # only the fewest likely tokens that reach the probability p together
+    falling = logits.sort(-1, descending=True).values
+    before = softmax(falling).cumsum(-1) - softmax(falling)
+    count = (before < p).sum(-1, keepdim=True)
+    return logits.masked_fill(logits < falling.gather(-1, count - 1), -torch.inf)
+
+
+def sample(logits, u):  # the first token whose sum of probabilities passes u, from [0, 1)
+    reached = softmax(logits).cumsum(-1)
+    return (reached <= u[..., None] * reached[..., -1:]).sum(-1)
+
+
+@torch.no_grad()
+def generate(model, tokens, length, temperature=1.0, k=None, p=1.0, caches=None):
+    for _ in range(length):  # tokens (B, T) become (B, T + length)
+        new = tokens[:, caches[0].length :] if caches else tokens[:, -model.max_len :]
+        logits = model(new, caches)[:, -1] / temperature
+        logits = top_p(top_k(logits, k or logits.shape[-1]), p)
+        chosen = sample(logits, torch.rand(len(logits)))
+        tokens = torch.cat([tokens, chosen[:, None]], -1)
+    return tokens
+
+
+if __name__ == "__main__" and sys.argv[1:]:
+    print(decode(generate(model, book[None, :1], 500, temperature=0.8)[0].tolist()))
+
+
+# --- 14 KV cache: keep the keys and values of the words before ---
+class KVCache:  # of one block: generate(..., caches=[KVCache() for _ in model.blocks])
+    length, kept = 0, ()
+
+    def append(self, k, v):  # (B, H, T, d_k) each, to those of all words so far
+        if self.kept:
+            k, v = (torch.cat(pair, -2) for pair in zip(self.kept, (k, v), strict=True))
+        self.length, self.kept = k.shape[-2], (k, v)
+        return k, v
+
+
+# --- 16 A real model: what has changed since GPT-2 ---
+class RMSNorm(nn.Module):  # (..., D): each row is divided by its root mean square
+    def __init__(self, D):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(D))
+
+    def forward(self, x):
+        return x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * self.weight
+
+
+class SwiGLU(nn.Module):  # (..., D) to (..., D): a gate for each unit of the feed-forward layer
+    def __init__(self, D, F):
+        super().__init__()
+        self.w_1, self.w_3 = nn.Linear(D, F, bias=False), nn.Linear(D, F, bias=False)
+        self.w_2 = nn.Linear(F, D, bias=False)
+
+    def forward(self, x):
+        return self.w_2(nn.functional.silu(self.w_1(x)) * self.w_3(x))
+
+
+class GroupedQueryAttention(MultiHeadAttention):  # rotary; heads share keys and values
+    def __init__(self, D, H, kv_heads):
+        super().__init__(D, H)
+        self.group = H // kv_heads
+        self.w_k = nn.Linear(D, D // self.group, bias=False)
+        self.w_v = nn.Linear(D, D // self.group, bias=False)
+
+    def forward(self, x, theta, cache=None):
+        q, k, v = (self.split(w(x)) for w in (self.w_q, self.w_k, self.w_v))
+        q, k = rotate(q, theta), rotate(k, theta)
+        if cache is not None:
+            k, v = cache.append(k, v)
+        k, v = (y.repeat_interleave(self.group, 1) for y in (k, v))
+        mask = causal_mask(k.shape[-2])[-q.shape[-2] :]
+        return self.w_o(self.merge(attend(q, k, v, mask)))
+
+
+class Llama(GPT):  # rotary positions, RMSNorm, SwiGLU, and heads that share keys
+    def __init__(self, V, max_len, D, H, layers, kv_heads, F, base):
+        self.kv_heads, self.F, self.base = kv_heads, F, base
+        super().__init__(V, max_len, D, H, layers, RMSNorm)
+        del self.positions
+
+    def block(self, D, H):
+        attention = GroupedQueryAttention(D, H, self.kv_heads)
+        return Block(attention, SwiGLU(D, self.F), RMSNorm, D)
+
+    def embed(self, tokens, offset):
+        theta = angles(tokens.shape[-1], self.d_k, offset, self.base)
+        return self.embedding(tokens), {"theta": theta}
