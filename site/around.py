@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 import nbformat
 from docutils import nodes  # type: ignore[import-untyped]
-from listings import ANSWER, FIGURES, PRINTS, folded, plain_docstrings, without_captions
+from listings import ANSWER, PRINTS, folded, plain_docstrings, without_captions
 from sphinx.application import Sphinx
 
 
@@ -22,6 +22,11 @@ def number_of(docname: str) -> str:
     """06 of chapters/06_self_attention; the first page, electives and references have none."""
     found = re.match(r"(\d\d)_", Path(docname).name)
     return found[1] if found and found[1] != "00" else ""
+
+
+def is_further(docname: str) -> bool:
+    """Whether it is the page of questions behind a chapter."""
+    return docname.endswith("_further")
 
 
 @cache
@@ -83,7 +88,7 @@ def number_the_title(app: Sphinx, doctree: nodes.document) -> None:
     """06 Self-attention: so in the sidebar, in the browser's tab and in what a search finds."""
     number = number_of(app.env.docname)
     title = next(iter(doctree.findall(nodes.title)), None)
-    if number and title is not None:
+    if number and title is not None and not is_further(app.env.docname):
         mark = nodes.inline("", number, classes=["chapter-number"])
         title.insert(0, nodes.Text(" "))
         title.insert(0, mark)
@@ -99,9 +104,33 @@ def show_reading_times(app: Sphinx, doctree: nodes.document) -> None:
     if known["questions"]:
         parts.append(f"<span data-questions>{counted(known['questions'], 'question')}</span>")
     if known["exercises"]:
-        parts.append(f"{counted(known['exercises'], 'exercise')} beyond that")
-    line = f'<p class="chapter-facts">{" · ".join(parts)}</p>'
+        exercises = counted(known["exercises"], "exercise")
+        parts.append(f"{exercises} beyond that, {known['work']} minutes")
+    switch = '<button type="button" class="code-switch pst-js-only">Show all code</button>'
+    line = f'<div class="chapter-facts">{" · ".join(parts)} {switch}</div>'
     title.parent.insert(title.parent.index(title) + 1, nodes.raw("", line, format="html"))
+
+
+def show_section_minutes(app: Sphinx, doctree: nodes.document) -> None:
+    """Below each question of a page behind a chapter, how long its section takes."""
+    from tinylib.lab.road import reading
+
+    if not is_further(app.env.docname):
+        return
+    notebook = json.loads(Path(app.env.doc2path(app.env.docname)).read_text(encoding="utf-8"))
+    cells: dict[str, list[Any]] = {}
+    title = ""
+    for cell in notebook["cells"]:
+        if found := re.search(r"^## (.+)", "".join(cell["source"]), re.M):
+            title = found[1] if cell["cell_type"] == "markdown" else title
+        cells.setdefault(title, []).append(cell)
+    taken = [max(1, round(reading(some))) for title, some in cells.items() if title]
+    of_page = next(iter(doctree.findall(nodes.section)))
+    sections = [child for child in of_page.children if isinstance(child, nodes.section)]
+    for section, minutes in zip(sections, taken, strict=True):
+        if section.astext().partition("\n")[0].endswith("?"):
+            line = f'<p class="chapter-facts">{counted(minutes, "minute")}</p>'
+            section.insert(1, nodes.raw("", line, format="html"))
 
 
 def counted(number: int, thing: str) -> str:
@@ -113,9 +142,9 @@ def part(cell: nodes.container, name: str) -> nodes.container | None:
 
 
 def arrange_cells(app: Sphinx, doctree: nodes.document) -> None:
-    """Fold what need not be read, number the figures, and say where an exercise is answered.
+    """Put away what need not be read, number the figures, and say where an exercise is answered.
 
-    A figure that is folded with its code has no number, so that none is missing in what is read.
+    A figure that is put away with its code has no number, so none is missing in what is read.
     """
     figures = 0
     places = Places(app)
@@ -125,7 +154,7 @@ def arrange_cells(app: Sphinx, doctree: nodes.document) -> None:
         listing, output = part(cell, "cell_code_source"), part(cell, "cell_code_output")
         what = folded(listing.astext()) if listing is not None else None
         if listing is not None:
-            fold(cell, what, len(without_captions(listing.astext()).splitlines()))
+            put_away(cell, what)
         if output is None:
             continue
         if what == ANSWER:
@@ -134,27 +163,22 @@ def arrange_cells(app: Sphinx, doctree: nodes.document) -> None:
             if bundle.get("nb_element") == "mime_bundle" and list(bundle.findall(nodes.image)):
                 shown = cell.get("hide_mode") not in ("all", "output")
                 figures += shown
-                caption(bundle, figures if shown else None, number_of(app.env.docname))
+                caption(bundle, figures if shown else None, app.env.docname)
 
 
-def fold(cell: nodes.container, what: str | None, lines: int) -> None:
-    """Tell myst-nb to fold the listing, under a line that says what is inside."""
+def put_away(cell: nodes.container, what: str | None) -> None:
+    """Tell myst-nb to fold the listing: course.css makes a button of it, in the corner of what the
+    code has made, and shows no button where that is nothing, until all code is shown."""
     tagged = cell.get("hide_mode")
     if tagged is None and what is None:
         return
-    length = f", {counted(lines, 'line')}"
-    if tagged == "output":
-        label = "what it prints"
-    elif tagged == "all" and what == PRINTS:
-        label = "the library's code"
-    elif tagged == "all" and what == FIGURES:
-        label = "a figure, with its code"
-    elif tagged == "all":
-        label = f"code: trains or checks what the text reports{length}, with what it prints"
-    else:
-        label = f"code: {what or 'prepares what is shown below'}{length}"
-        cell["hide_mode"] = "input"
-    cell["prompt_show"] = cell["prompt_hide"] = label
+    library = tagged == "all" and what == PRINTS
+    cell["prompt_show"] = cell["prompt_hide"] = "the library's code" if library else "code"
+    if tagged is None:
+        tagged = cell["hide_mode"] = "input"
+    shown = tagged == "input" and part(cell, "cell_code_output") is not None
+    kinds = {"library": library, "answered": what == ANSWER, "made": shown, "backstage": True}
+    cell["classes"].append(next(kind for kind, fits in kinds.items() if fits))
 
 
 OPEN = re.compile(r"^Not answered yet: (\w)")
@@ -191,13 +215,16 @@ def caption_of(text: str) -> str:
     return title[:1].upper() + title[1:]
 
 
-def caption(bundle: nodes.container, count: int | None, chapter: str) -> None:
-    """Make the picture a figure that can be referred to: Figure 6.2, at #figure-2."""
+def caption(bundle: nodes.container, count: int | None, docname: str) -> None:
+    """Make the picture a figure that can be referred to: Figure 6.2, at #figure-2; F6.2 stands on
+    the page behind the chapter."""
     texts = {part["mime_type"]: part.astext().strip() for part in bundle.children}
     line = html.escape(caption_of(texts.get("text/plain", "")))
     identity = ""
     if count is not None:
+        chapter = number_of(docname)
         number = f"{int(chapter)}.{count}" if chapter else f"{count}"
+        number = f"F{number}" if is_further(docname) else number
         line = f"<b>Figure {number}</b> {line}"
         identity = f' id="figure-{count}"'
     close = f"<figcaption>{line}</figcaption></figure>"
@@ -239,7 +266,7 @@ def keep_together(app: Sphinx, doctree: nodes.document) -> None:
 TALL, THIN = 0, 1
 LINE, CODE_LINE, GAP = 26.4, 17, 18
 WORDS_A_LINE, COLUMN = (12.5, 6.0), (672, 343)
-FORMULA, WIDGET, CLOSED = 62, (950, 1300), 58
+FORMULA, WIDGET, CLOSED, BUTTON = 62, (950, 1300), 58, 30
 
 
 def heights(section: nodes.section) -> tuple[float, float]:
@@ -275,14 +302,16 @@ def height(node: nodes.Node, screen: int) -> float:
         return tall * min(1, COLUMN[screen] / width) + 50
     if isinstance(node, nodes.raw):
         return WIDGET[screen] if "tl-live" in node.astext() else 0
+    if isinstance(node, nodes.container) and "backstage" in node["classes"]:
+        return 0
     if isinstance(node, nodes.container) and node.get("hide_mode") == "all":
-        return CLOSED
+        return BUTTON
     if isinstance(node, nodes.container) and node.get("nb_element") == "mime_bundle":
         rich = [part for part in node.children if part.get("mime_type") != "text/plain"]
         return height(rich[0], screen) if rich else height(node.children[0], screen)
     children = list(node.children)
     if isinstance(node, nodes.container) and node.get("hide_mode") == "input":
-        return CLOSED + sum(height(child, screen) for child in children[1:])
+        return BUTTON + sum(height(child, screen) for child in children[1:])
     if isinstance(node, nodes.row):
         return max((height(child, screen) for child in children), default=0) + 4
     return sum(height(child, screen) for child in children) + (GAP if children else 0) / 2
@@ -345,6 +374,36 @@ def add_page_metadata(
         context["around"] |= {"colab": places.colab(pagename), "binder": places.binder(pagename)}
 
 
+def lead_on(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Previous and next page, past the pages behind chapters; from one of those, its chapter comes
+    before. course.js leads along the straight road, for those who chose it."""
+    if pagename not in app.env.found_docs:
+        return
+    order = [doc for doc in reading_order(app) if not is_further(doc)]
+    core = pagename.removesuffix("_further")
+    if core not in order:
+        return
+    here = order.index(core)
+    before = core if is_further(pagename) else order[here - 1] if here else None
+    after = order[here + 1] if here + 1 < len(order) else None
+    for name, doc in (("prev", before), ("next", after)):
+        context[name] = doc and {
+            "link": app.builder.get_relative_uri(pagename, doc),
+            "title": app.builder.render_partial(app.env.titles[doc])["title"],
+        }
+
+
+def reading_order(app: Sphinx) -> list[str]:
+    """All pages as the table of contents lists them."""
+    found, left = [], [app.config.root_doc]
+    while left:
+        found.append(doc := left.pop(0))
+        left = [*app.env.toctree_includes.get(doc, []), *left]
+    return found
+
+
 def add_minutes(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
@@ -376,14 +435,17 @@ def fill_minutes(body: str, known: dict[str, dict[str, int]]) -> str:
 
 
 def with_minutes(toctree: str, known: dict[str, dict[str, int]], pagename: str) -> str:
-    """The sidebar's links, each with its chapter's minutes, and named so that ✓ finds it."""
+    """The sidebar's links, each with its chapter's minutes, and named so that ✓ finds it; those
+    of the straight road are marked."""
+    from tinylib.lab.road import STRAIGHT
 
     def add(found: re.Match[str]) -> str:
         stem = Path(pagename).name if found[3] == "#" else Path(found[3]).stem
         if stem not in known:
             return found[0]
         minutes = f'<span class="chapter-minutes">{known[stem]["minutes"]} min</span>'
-        item = found[1].replace("<li ", f'<li data-chapter="{stem}" ')
+        straight = "data-straight " if stem in STRAIGHT else ""
+        item = found[1].replace("<li ", f'<li data-chapter="{stem}" {straight}')
         return f"{item}{found[2]}{found[4]}{minutes}</a>"
 
     return re.sub(r'(<li [^>]*>)(<a [^>]*href="([^"]*)"[^>]*>)(.*?)</a>', add, str(toctree))
@@ -392,8 +454,9 @@ def with_minutes(toctree: str, known: dict[str, dict[str, int]], pagename: str) 
 def setup(app: Sphinx) -> None:
     app.connect("doctree-read", number_the_title, priority=100)
     app.connect("doctree-read", arrange_cells, priority=300)
-    for step in (show_reading_times, plain_listings, keep_together):
+    for step in (show_reading_times, show_section_minutes, plain_listings, keep_together):
         app.connect("doctree-read", step, priority=300)
     app.connect("doctree-read", estimate_heights, priority=400)
     app.connect("html-page-context", add_page_metadata, priority=100)  # templates are tried at 500
+    app.connect("html-page-context", lead_on, priority=100)
     app.connect("html-page-context", add_minutes, priority=800)

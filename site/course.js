@@ -42,6 +42,44 @@ if (location.hash && /** @type {PerformanceNavigationTiming} */ (arrival)?.type 
   addEventListener("load", () => setTimeout(stop, 3000));
 }
 
+// One switch shows all code that a reader can do without, and takes it away again.
+const codeSwitch = document.querySelector(".code-switch");
+const codeFolds = [...document.querySelectorAll("article details.fold")];
+if (codeFolds.length === 0) codeSwitch?.remove();
+codeSwitch?.addEventListener("click", () => {
+  const all = document.documentElement.classList.toggle("all-code");
+  codeSwitch.textContent = all ? "Put the code away" : "Show all code";
+  for (const fold of codeFolds) fold.toggleAttribute("open", all);
+});
+
+// Whoever came by the straight road is led along it, from each chapter to the next.
+const ROAD = "road-to-gpt-road";
+const chosen = new URLSearchParams(location.search).get("road");
+if (chosen) localStorage.setItem(ROAD, chosen);
+if (localStorage.getItem(ROAD) === "straight") {
+  document.documentElement.classList.add("straight-road");
+  const here = location.pathname.split("/").pop().replace(/(_further)?\.html$/, "");
+  const stops = [...document.querySelectorAll(".bd-sidebar-primary li[data-straight]")];
+  const at = stops.findIndex((stop) => stop.getAttribute("data-chapter") === here);
+  const behind = location.pathname.endsWith("_further.html");
+  if (at >= 0) {
+    if (!behind) lead("left-prev", stops[at - 1]);
+    lead("right-next", stops[at + 1]);
+  }
+}
+
+/** Let the link at the page's foot lead to this chapter, if there is one.
+ * @param {string} side @param {Element | undefined} stop */
+function lead(side, stop) {
+  const link = document.querySelector(`.prev-next-area .${side}`);
+  const to = stop?.querySelector("a");
+  if (!link || !to) return;
+  link.setAttribute("href", to.getAttribute("href"));
+  const title = to.cloneNode(true);
+  title.querySelector(".chapter-minutes")?.remove();
+  link.querySelector(".prev-next-title").textContent = title.textContent.trim();
+}
+
 // An answer to a question shows by a sign, too, what its first word says.
 for (const answer of document.querySelectorAll(".predict details")) {
   const text = answer.textContent.slice(answer.querySelector("summary").textContent.length).trim();

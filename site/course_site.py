@@ -60,7 +60,7 @@ UNUSED = {
 }
 ONLY_FOR_SEARCH = {"doctools.js", "sphinx_highlight.js"}
 
-LINK_TO_NOTEBOOK = re.compile(r'href="(\w+)\.ipynb(?=["#])')
+LINK_TO_NOTEBOOK = re.compile(r'href="(\w+)\.ipynb(?=["#?])')
 
 # What every page needs is joined to site.css and site.js: see lighten.mjs. These are in _static.
 STYLES = [

@@ -54,8 +54,8 @@ class Posed(NamedTuple):
 
 
 def stem_of(chapter: str) -> str:
-    """gpt of 12_gpt; an elective has no number."""
-    return re.sub(r"^\d\d_", "", chapter)
+    """gpt of 12_gpt, and of 12_gpt_further behind it; an elective has no number."""
+    return re.sub(r"^\d\d_|_further$", "", chapter)
 
 
 def at_least(n: int, stem: str) -> int:
@@ -64,12 +64,14 @@ def at_least(n: int, stem: str) -> int:
 
 
 def cells(stem: str) -> list[tuple[str, str]]:
-    """The cells of the chapter; none if there is no such chapter, see test_house_rules.py."""
-    for path in (ROOT / "chapters").glob("*.ipynb"):
-        if stem_of(path.stem) == stem:
-            notebook = json.loads(path.read_text(encoding="utf-8"))
-            return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
-    return []
+    """The cells of the chapter and of the page behind it; none if there is no such chapter, see
+    test_house_rules.py."""
+    return [
+        (cell["cell_type"], "".join(cell["source"]))
+        for path in sorted((ROOT / "chapters").glob("*.ipynb"))
+        if stem_of(path.stem) == stem
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+    ]
 
 
 def posed() -> Iterator[Posed]:

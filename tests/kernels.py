@@ -6,12 +6,14 @@ and then the kernel ends. Whatever ends it each time is still reported.
 """
 
 import functools
+import os
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 import nbval.kernel
 
 ATTEMPTS = 3
+os.environ["MY_GPT"] = "temporary"  # where chapters write the reader's own file: own_file.py
 
 P = ParamSpec("P")
 R = TypeVar("R")

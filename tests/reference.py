@@ -206,16 +206,18 @@ class Formula(NamedTuple):
 
 @cache
 def chapters() -> dict[str, Path]:
-    """The chapter of each stem, in the order of the book."""
-    paths = sorted(CHAPTERS.glob("*.ipynb"))
+    """The chapter of each stem, in the order of the book; the page behind it comes with it."""
+    paths = sorted(path for path in CHAPTERS.glob("*.ipynb") if not path.stem.endswith("_further"))
     return {re.sub(r"^\d\d_", "", path.stem): path for path in paths}
 
 
 @cache
 def cells(stem: str, kind: str) -> str:
-    """The text of the chapter's cells of this kind."""
-    notebook = json.loads(chapters()[stem].read_text(encoding="utf-8"))
-    found = (cell for cell in notebook["cells"] if cell["cell_type"] == kind)
+    """The text of the cells of this kind, of the chapter and of the page behind it."""
+    core = chapters()[stem]
+    both = [path for path in (core, core.with_stem(f"{core.stem}_further")) if path.exists()]
+    notebooks = [json.loads(path.read_text(encoding="utf-8"))["cells"] for path in both]
+    found = (cell for cells in notebooks for cell in cells if cell["cell_type"] == kind)
     return "\n\n".join("".join(cell["source"]) for cell in found)
 
 

@@ -121,14 +121,15 @@ def with_set_up(notebook: NotebookNode) -> NotebookNode:
 
 
 def number_of(chapter: str) -> str:
-    """What the chapter's cell ids begin with: "06" for 06_self_attention, else its whole name."""
-    numbered = re.match(r"\d\d(?=_)", chapter)
-    return numbered[0] if numbered else chapter.replace("_", "-")
+    """What the chapter's cell ids begin with: "06" for 06_self_attention, "06-further" for the page
+    behind it, else its whole name."""
+    numbered = re.match(r"(\d\d)_\w+?(_further)?$", chapter)
+    return re.sub("_", "-", numbered[1] + (numbered[2] or "") if numbered else chapter)
 
 
 def words_of(cell_id: str, chapter: str) -> str | None:
     """The id without the number of this chapter or of another one; None if it is not readable."""
-    words = re.sub(rf"^(\d\d|{number_of(chapter)})-", "", cell_id)
+    words = re.sub(rf"^(\d\d-further|\d\d|{number_of(chapter)})-", "", cell_id)
     return words if READABLE_ID.fullmatch(words) and not RANDOM_ID.fullmatch(words) else None
 
 

@@ -65,7 +65,13 @@ PLOTTERS = {f"lab.figures.{path.stem}" for path in MODULES if path.parent.name =
 
 
 def stem_of(chapter: Path) -> str:
-    return re.sub(r"^\d\d_", "", chapter.stem)
+    """self_attention of 06_self_attention, and of the page behind it."""
+    return re.sub(r"^\d\d_|_further$", "", chapter.stem)
+
+
+def further(core: Path) -> Path:
+    """The page of questions behind a chapter; not each chapter has one."""
+    return core.with_stem(f"{core.stem}_further")
 
 
 @cache
@@ -148,8 +154,10 @@ def widget_classes() -> dict[str, str]:
 
 
 def widgets_of(chapter: Path) -> set[str]:
-    """The widgets that the chapter's cells import, by their modules: gpt/loss_bench."""
-    code = "\n".join(cell.source for cell in code_cells(chapter))
+    """The widgets that the cells of a chapter and of the page behind it import, by their modules:
+    gpt/loss_bench."""
+    both = [path for path in (chapter, further(chapter)) if path.exists()]
+    code = "\n".join(cell.source for path in both for cell in code_cells(path))
     lines = re.findall(r"^from tinylib\.widgets\.[\w.]+ import (.+)", code, flags=re.M)
     names = re.findall(r"\w+(?:Widget|Trainer)\b", "\n".join(lines))
     return {widget_classes()[name] for name in names}
@@ -206,7 +214,8 @@ def test_the_exercises_of_a_chapter_carry_its_stem() -> None:
 
 
 def contents() -> list[str]:
-    """The chapters of the site, as _toc.yml lists them: chapters/NN_stem."""
+    """The chapters of the site, as _toc.yml lists them: chapters/NN_stem. The pages behind them
+    are listed below them."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
     listed = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
     return [toc["root"], *(name for name in listed if name not in REFERENCE)]
@@ -236,7 +245,10 @@ def test_the_readme_and_the_first_chapter_list_the_chapters_of_the_site() -> Non
         "README.md, the table": re.findall(r"^\| *\[.*?\]\((\S+?)\.ipynb\)", readme, flags=re.M),
         f"{CHAPTERS[0].name}, the drawing under 'The road' (of lab/road.py; `make refresh 00`)": [
             *contents()[:2],
-            *(f"chapters/{n}" for n in re.findall(r'href="(.+?)\.ipynb"', shown.data["text/html"])),
+            *(
+                f"chapters/{n}"
+                for n in re.findall(r'4>.*?href="(.+?)\.ipynb"', shown.data["text/html"])
+            ),
         ],
     }
     for where, table in tables.items():

@@ -7,6 +7,7 @@ import time
 from html import unescape
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import pytest
 from amounts import THOROUGH, changed_files, git, third_of_this_commit
@@ -30,6 +31,8 @@ from browsing import (
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 from refresh import CHAPTERS
+
+from tinylib.lab import road
 
 THEME_PAGES = ["genindex.html", "search.html"]
 AXE = ROOT / "site" / "node_modules" / "axe-core" / "axe.min.js"
@@ -733,22 +736,52 @@ def test_the_first_screen_says_what_it_is_and_shows_a_gpt_that_writes(
         assert lowest <= height and wide == width
         assert not visit.page.locator(".bd-sidebar-primary, .sidebar-toggle").first.is_visible()
         button = visit.page.locator(".call a").first
-        assert button.inner_text() == "Ten-minute tour"
+        assert button.inner_text() == "The straight road"
         button.click()
-        visit.page.wait_for_url("**/ten_minutes.html")
+        visit.page.wait_for_url("**/01_encoder_decoder.html?road=straight")
 
 
 def test_the_road_leads_to_pages_and_shows_what_is_done(opened: Opener) -> None:
     page = opened(FIRST).page
     stones = page.locator(".road > li")
     stems = stones.evaluate_all("all => all.map((li) => li.dataset.chapter)")
-    links = page.locator(".road a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
+    titles = page.locator(".road h4 a")
+    links = titles.evaluate_all("all => all.map((a) => a.getAttribute('href'))")
     assert links == [f"{stem}.html" for stem in stems]
     assert all((BUILT / "chapters" / link).is_file() for link in links)
     stones.first.evaluate("li => li.classList.add('done')")
     done = "el => getComputedStyle(el.querySelector('.stone'), '::after').content"
     assert stones.first.evaluate(done).strip('"') == "✓"
     assert stones.nth(1).evaluate(done) == "none"
+
+
+@pytest.mark.parametrize("name", ["straight", "whole"])
+def test_next_alone_leads_along_the_road_that_was_chosen(
+    context: BrowserContext, site: str, name: str
+) -> None:
+    """And never to a page behind a chapter, from which Next leads on as from its chapter."""
+    numbered = [one.stem for one in road.milestones() if one.stem[0].isdigit()]
+    wanted = [*road.STRAIGHT] if name == "straight" else numbered
+    page = Visit(context, site, FIRST).page
+    page.locator(f".call a[href*='road={name}']").click()
+    walked, behind = [], 0
+    for _ in wanted:
+        page.wait_for_load_state()
+        stem = Path(urlsplit(page.url).path).stem
+        walked.append(stem)
+        if stem != wanted[-1]:
+            after = page.locator(".right-next").get_attribute("href")
+            if (BUILT / f"chapters/{stem}_further.html").exists():
+                aside = Visit(context, site, f"chapters/{stem}_further.html").page
+                assert aside.locator(".right-next").get_attribute("href") == after
+                assert aside.locator(".left-prev").get_attribute("href") == f"{stem}.html"
+                aside.close()
+                behind += 1
+            page.locator(".right-next").click()
+    assert walked == wanted and behind >= 5
+    if name == "straight":
+        page.locator(".left-prev").click()
+        page.wait_for_url(f"**/{wanted[-2]}.html")
 
 
 @pytest.mark.parametrize("file", ["site/course.js", "chapters/13_inside_gpt.ipynb", "lens.js", ""])

@@ -5,16 +5,28 @@ GitHub; the site's style sheet lays it along a road. It needs nothing but Python
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import pi, sin
+from pathlib import Path
 from typing import Any, NamedTuple
 
-WORDS, LINES = 220, 15  # that are read in a minute: of prose, and of code
-WIDGET, QUESTION = 4, 1  # minutes
-STOP = 1  # minutes at a widget of the ten-minute tour, which asks for one thing
-STARS = {1: 3, 2: 6, 3: 10}  # minutes for an exercise with so many of them
+WORDS, LINES = 215, 6.4  # of prose and of code, that are read in a minute
+MINUTES = {
+    "figures": 1.4,
+    "widgets": (WIDGET := 4),
+    "trainers": 5,
+    "formulas": 0.65,
+    "rows": 0.71,
+    "questions": 1.2,
+}
+STOP = 2  # minutes at a widget of the ten-minute tour, which asks for one thing
+STARS = {1: 5, 2: 11, 3: 18}  # minutes for an exercise with so many of them
+
+
+CHAPTERS = Path(__file__).parents[2] / "chapters"
 
 
 class Milestone(NamedTuple):
@@ -41,7 +53,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "Sequence to sequence",
             "How is a translation learned?",
             "a plain recurrent network overwrites its whole state at every word",
-            "gates decide what is kept, and training feeds the correct words before",
+            "gates decide, number by number, what is kept and what is overwritten",
         ),
         Milestone(
             "03_decoding",
@@ -56,7 +68,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "04_attention_scoring",
             "Attention scoring",
             "How can we find, among many vectors, the one that is needed now?",
-            "a plain average counts every vector alike",
+            "a sentence in one vector, or a plain average of its words, counts every word alike",
             "a score for each vector and a softmax give each one its own weight",
         ),
         Milestone(
@@ -160,6 +172,20 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
 }
 
 
+STRAIGHT = (
+    "01_encoder_decoder",
+    "04_attention_scoring",
+    "06_self_attention",
+    "07_positional_encoding",
+    "08_multi_head_attention",
+    "09_transformer_block",
+    "11_tokens",
+    "12_gpt",
+    "14_generation",
+)
+"""The straight road: the chapters without which no GPT can be built, in their order."""
+
+
 def milestones() -> list[Milestone]:
     return [one for part in ROAD.values() for one in part]
 
@@ -167,32 +193,81 @@ def milestones() -> list[Milestone]:
 # --- how long it takes -------------------------------------------------------------------------
 
 
-def minutes(notebook: Mapping[str, Any], widget: float = WIDGET) -> tuple[int, int]:
-    """Minutes for a chapter, in fives: to read and play, and for its exercises.
+HIDDEN = {"remove-cell", "hide-cell", "hide-input", "remove-input"}  # tags of code out of view
+NO_OUTPUT = {"remove-cell", "hide-cell", "hide-output", "remove-output"}
+FOLD = re.compile(r"<details.*?</details>", re.S)
+FORMULA = re.compile(r"\$\$.*?\$\$", re.S)
+FENCE = re.compile(r"```.*?```", re.S)
+ROW = re.compile(
+    r"^\|(?![-: |]+$)", re.M
+)  # of a table in Markdown, but for the line below its head
+WORD = re.compile(r"\w[\w’'-]*")
 
-    They are reckoned from its cells. ``widget`` are those for each widget.
+
+def in_view(cells: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    """What these cells show while all folds are closed: how many words, lines of code, figures, …
+
+    Exercises do not count, whose minutes their stars say.
     """
-    read = exercises = 0.0
-    inside = False  # the section of exercises, whose prose and code belong to their stars
-    for cell in notebook["cells"]:
-        source, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
+    found: Counter[str] = Counter()
+    for cell in before_exercises(cells):
+        source, tags = "".join(cell["source"]), {*cell["metadata"].get("tags", [])}
         if cell["cell_type"] == "markdown":
-            for title in re.findall(r"^## (.+)", source, flags=re.M):
-                inside = title == "Exercises"
-            stars = re.findall(r"^(★+) ", source, flags=re.M)
-            exercises += sum(STARS[len(some)] for some in stars)
-            read += QUESTION * source.count('class="predict"')
-            prose = re.sub(r"<details.*?</details>|```.*?```|<[^>]*>", "", source, flags=re.S)
-            read += 0 if inside else len(prose.split()) / WORDS
-        elif not inside and "remove-cell" not in tags:
-            code = "" if {"hide-input", "remove-input"} & set(tags) else source
+            found["questions"] += source.count('class="predict"')
+            found["folds"] += source.count("<details") - 3 * source.count('class="predict"')
+            found["formulas"] += len(FORMULA.findall(source))
+            found += read(FENCE.sub(" ", FORMULA.sub(" ", FOLD.sub(" ", source))))
+            continue
+        if not tags & HIDDEN:
+            found["cells"] += 1
+            found["lines"] += len([line for line in source.splitlines() if line.strip()])
+        if not tags & NO_OUTPUT:
             for output in cell["outputs"]:
-                shown = {kind: "".join(text) for kind, text in output.get("data", {}).items()}
-                read += widget * ('class="tl-live"' in shown.get("text/html", ""))
-                listing = shown.get("text/markdown", "")
-                code += listing if listing.startswith("```python") else ""
-            read += len([line for line in code.splitlines() if line.strip()]) / LINES
-    return max(5, 5 * round(read / 5)), 5 * round(exercises / 5)
+                found += shown({k: "".join(v) for k, v in output.get("data", {}).items()})
+    return found
+
+
+def before_exercises(cells: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for cell in cells:
+        if re.search(r"^## Exercises", "".join(cell["source"]), re.M):
+            return
+        yield cell
+
+
+def read(markdown: str) -> Counter[str]:
+    """Words and rows of tables."""
+    text = re.sub(r"<[^>]+>|\]\([^)]*\)", " ", markdown)
+    return Counter(words=len(WORD.findall(text)), rows=len(ROW.findall(markdown)))
+
+
+def shown(data: Mapping[str, str]) -> Counter[str]:
+    """What the output of a cell adds."""
+    html, markdown = data.get("text/html", ""), data.get("text/markdown", "")
+    if widget := re.search(r'data-widget="([^"]+)"', html):
+        return Counter({"trainers" if "train" in widget[1] else "widgets": 1})
+    if markdown.startswith("```python"):
+        return Counter(lines=len(markdown.splitlines()) - 2)
+    picture = "image/png" in data or "image/svg+xml" in data
+    return read(markdown) + Counter(figures=int(picture), rows=html.count("<tr"))
+
+
+def reading(cells: Sequence[Mapping[str, Any]], widget: float = WIDGET) -> float:
+    """Minutes to read and play with what these cells show.
+
+    Fitted to the minutes that two learners needed for the fifteen chapters as they once were.
+    """
+    found = in_view(cells)
+    each = sum(found[kind] * of for kind, of in (MINUTES | {"widgets": widget}).items())
+    return found["words"] / WORDS + found["lines"] / LINES + each
+
+
+def minutes(notebook: Mapping[str, Any], widget: float = WIDGET) -> tuple[int, int]:
+    """Minutes for a chapter, in fives: to read and play, and for its exercises."""
+    prose = "\n".join(
+        "".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "markdown"
+    )
+    exercises = sum(STARS[len(some)] for some in re.findall(r"^(★+) ", prose, flags=re.M))
+    return max(5, 5 * round(reading(notebook["cells"], widget) / 5)), 5 * round(exercises / 5)
 
 
 # --- signs: what each chapter is about, in a few strokes ---------------------------------------
@@ -359,15 +434,19 @@ def path_segment(left: bool) -> str:
 
 def item(one: Milestone, left: bool) -> str:
     number = re.match(r"\d\d", one.stem)
+    straight = ' class="straight"' if one.stem in STRAIGHT else ""
+    further = ""
+    if (CHAPTERS / f"{one.stem}_further.ipynb").exists():
+        further = f' · <a class="behind" href="{one.stem}_further.ipynb">Further</a>'
     return f"""\
-<li data-chapter="{one.stem}">{path_segment(left)}
+<li data-chapter="{one.stem}"{straight}>{path_segment(left)}
 <span class="stone" aria-hidden="true">{number[0] if number else "+"}</span>
 <div class="milestone">{sign(one.stem)}
 <h4>{number[0] + " " if number else ""}<a href="{one.stem}.ipynb">{escape(one.title)}</a></h4>
 <p class="asks">{escape(one.question)}</p>
 <p class="fails"><b>Before:</b> {escape(one.before)}.</p>
 <p class="cures"><b>Cure:</b> {escape(one.cure)}.</p>
-<p class="takes" data-minutes="{one.stem}"></p></div>
+<p class="takes"><span data-minutes="{one.stem}"></span>{further}</p></div>
 </li>"""
 
 

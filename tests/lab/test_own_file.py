@@ -1,0 +1,187 @@
+"""The reader's own file: its pieces, what it computes, and that no letter of a reader's is lost."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import accumulate
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from tinylib.generation import sample, top_k, top_p
+from tinylib.gpt import GPT, GPTConfig, next_token_loss
+from tinylib.lab.own_file import assemble, cut, grow, imported, piece
+from tinylib.normalization import rms_norm
+from tinylib.positional_encoding import angles, rotary
+
+PIECES = [*cut()[1]]
+WHOLE = imported(assemble(PIECES), Path("my_gpt.py"))
+PREFIXES = ["-".join(some) for some in accumulate([[one] for one in PIECES])]
+LOGITS = torch.tensor([[1.0, 3.0, 2.0, -1.0], [0.0, 0.0, 9.0, 0.0]])
+
+
+def same_weights(seed: int = 0) -> tuple[GPT, Any, torch.Tensor]:
+    """The course's GPT and the reader's with the same weights, and tokens."""
+    torch.manual_seed(seed)
+    course = GPT(GPTConfig(V=30, max_len=12, D=16, H=4, layers=2, dropout=0.0))
+    own = WHOLE.GPT(30, 12, 16, 4, 2)
+    own.load_state_dict(course.state_dict())
+    return course, own, torch.randint(30, (3, 9))
+
+
+def run(module: ModuleType) -> None:
+    """All that these pieces can do, on small inputs."""
+    x = torch.randn(2, 5, 8)
+    for name in ("SelfAttention", "LearnedPositions", "MultiHeadAttention", "GPT"):
+        if made := getattr(module, name, None):
+            widths = {"LearnedPositions": (5, 8), "MultiHeadAttention": (8, 2)}
+            if name != "GPT":
+                assert made(*widths.get(name, (8,)))(x).shape == x.shape
+                continue
+            model, ids = made(256, 6, 8, 2, 1), torch.tensor(module.encode("to be or not to be"))
+            module.train(model, ids, steps=2, batch=2)
+            if hasattr(module, "generate"):
+                assert module.generate(model, ids[None, :3], 4).shape == (1, 7)
+
+
+@pytest.mark.parametrize("prefix", [*PREFIXES, PREFIXES[-1].replace("14-", "")])
+def test_each_prefix_runs_also_without_the_cache(prefix: str) -> None:
+    run(imported(assemble(prefix.split("-")), Path("my_gpt.py")))
+
+
+def test_the_pieces_are_the_whole_file() -> None:
+    whole = Path(__file__).parents[2] / "tinylib" / "lab" / "my_gpt.py"
+    assert assemble(PIECES) == whole.read_text(encoding="utf-8")
+    assert piece("04").startswith("def attend") and piece("14").endswith("return k, v\n")
+
+
+def test_it_computes_what_torch_computes() -> None:
+    targets, x = torch.tensor([1, 3]), torch.randn(2, 5, 8)
+    assert_close(WHOLE.softmax(LOGITS), LOGITS.softmax(-1))
+    far = torch.tensor([[1000.0, 0.0]])
+    assert_close(WHOLE.cross_entropy(far, torch.tensor([1])), torch.tensor(1000.0))
+    functional = torch.nn.functional
+    assert_close(WHOLE.cross_entropy(LOGITS, targets), functional.cross_entropy(LOGITS, targets))
+    mask = torch.rand(5, 5) < 0.7
+    mask[:, 0] = True
+    wanted = functional.scaled_dot_product_attention(x, x, x, mask)
+    assert_close(WHOLE.attend(x, x, x, mask), wanted)
+    assert_close(WHOLE.LayerNorm(8)(x), functional.layer_norm(x, (8,)))
+
+
+def test_it_computes_what_tinylib_computes() -> None:
+    x = torch.randn(2, 5, 8)
+    assert_close(WHOLE.angles(5, 8, 3, 100.0), angles(5, 8, 3, 100.0))
+    assert_close(WHOLE.rotate(x, WHOLE.angles(5, 8, 3)), rotary(x, 3))
+    assert_close(WHOLE.RMSNorm(8)(x), rms_norm(x, torch.ones(8)))
+    assert_close(WHOLE.top_k(LOGITS, 2), top_k(LOGITS, 2))
+    for p in (0.3, 0.9, 1.0):
+        assert_close(WHOLE.top_p(LOGITS, p), top_p(LOGITS, p))
+    for u in (0.0, 0.05, 0.5, 1 - 2**-24):
+        assert_close(WHOLE.sample(LOGITS, torch.full((2,), u)), sample(LOGITS, torch.full((2,), u)))
+
+
+def test_its_gpt_has_the_logits_the_loss_and_the_gradients_of_tinylibs() -> None:
+    course, own, tokens = same_weights()
+    losses = next_token_loss(course, tokens), WHOLE.next_token_loss(own, tokens)
+    for loss in losses:
+        loss.backward()
+    assert_close(*losses)
+    assert_close(course(tokens), own(tokens))
+    gradients = dict(course.named_parameters())
+    for name, weight in own.named_parameters():
+        assert_close(weight.grad, gradients[name].grad, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["gpt", "llama"])
+def test_with_its_cache_it_writes_the_same(kind: str) -> None:
+    _, own, tokens = same_weights(1)
+    if kind == "llama":
+        own = WHOLE.Llama(30, 12, 16, 4, 2, kv_heads=2, F=24, base=1e5)
+        assert own.blocks[0].attention.w_k.out_features == 8
+    caches = [WHOLE.KVCache() for _ in own.blocks]
+    texts = []
+    for kept in (None, caches):
+        torch.manual_seed(3)
+        texts.append(WHOLE.generate(own, tokens[:, :4], 8, 0.7, k=9, p=0.9, caches=kept))
+    assert torch.equal(*texts) and caches[0].length == 11
+
+
+def test_the_first_loss_is_about_ln_v() -> None:
+    torch.manual_seed(0)
+    model = WHOLE.GPT(256, 16, 32, 4, 2)
+    loss = WHOLE.next_token_loss(model, torch.randint(256, (8, 17)))
+    assert loss.item() == pytest.approx(5.545, abs=0.05)
+
+
+def test_every_text_comes_back_from_its_tokens() -> None:
+    merges = [(108, 108), (104, 101), (257, 256), (258, 111)]  # ll, he, hell, hello
+    text = "hello, hell  ollo\n\n日本 🙂 naïve ď"
+    ids = WHOLE.encode(text, merges)
+    assert WHOLE.decode(ids, merges) == text and ids[0] == 259
+    assert len(ids) < len(WHOLE.encode(text)) and WHOLE.encode("") == []
+
+
+def test_the_file_grows_and_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "my_gpt.py"
+    assert not hasattr(grow("06", path), "MultiHeadAttention")
+    assert path.read_text() == assemble(["01", "04", "06"])  # those before it come along
+    assert hasattr(grow("08", path), "MultiHeadAttention")
+    grow("04", path)  # a page that is run again takes nothing away
+    assert path.read_text() == assemble(["01", "04", "06", "07", "08"])
+    assert capsys.readouterr().out.splitlines()[-1] == "my_gpt.py holds the pieces 01, 04"
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import my_gpt; my_gpt.attend"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace(b"0.5", b".5"),
+        lambda text: text.replace(b"\n", b"\r\n"),
+        lambda text: b"\xef\xbb\xbf" + text,
+        lambda text: text + b"\n\ndef mine():\n\treturn 'n\xc3\xa9'\n",
+        lambda text: text.replace(b"def attend(", b"def attend_too("),
+        lambda text: b"def softmax(x):\n    return x.softmax(-1)\n",
+    ],
+    ids=["edited", "windows", "byte order mark", "function", "renamed", "theirs"],
+)
+def test_a_readers_letters_are_never_lost(change: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "my_gpt.py"
+    grow("04", path)
+    path.write_bytes(own := change(path.read_bytes()))
+    module = grow("06", path)
+    assert path.read_bytes() == own
+    x = torch.randn(1, 4, 8)
+    assert module.SelfAttention(8)(x).shape == x.shape  # what the file lacks is there in memory
+    assert "mine" not in own.decode("utf-8-sig") or module.mine() == "né"
+
+
+def test_what_is_wrong_with_a_readers_file_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "my_gpt.py"
+    path.write_text("def softmax(logits:\n    return 1\n")
+    with pytest.raises(SyntaxError):
+        grow("04", path)
+    path.write_bytes(b"# \xff\n")
+    with pytest.raises(ValueError, match="no UTF-8 at byte 2: save it as UTF-8"):
+        grow("04", path)
+    assert path.read_bytes() == b"# \xff\n"
+    path.write_text("def softmax(logits):\n    return logits.no_such_thing\n")
+    with pytest.raises(AttributeError) as caught:
+        grow("04", path).softmax(LOGITS)
+    assert (caught.traceback[-1].path, caught.traceback[-1].lineno + 1) == (path, 2)
+    with pytest.raises(KeyError, match="chapter 05 has no piece"):
+        grow("05", path)
+
+
+def test_a_folder_that_cannot_be_written_is_no_hindrance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    module = grow("01", tmp_path / "file" / "my_gpt.py")
+    assert_close(module.softmax(LOGITS), LOGITS.softmax(-1))
+    assert "cannot be written here" in capsys.readouterr().out

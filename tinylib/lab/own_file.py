@@ -1,0 +1,121 @@
+"""The reader's own file: ``my_gpt.py`` grows by a piece in most chapters.
+
+    my_gpt = grow("04")        the file with the pieces up to chapter 04, imported
+
+The pieces are cut out of :mod:`tinylib.lab.my_gpt`, where the whole file stands. ``grow`` writes
+only a file that is not there, or one that holds nothing but the course's pieces. A file in which
+the reader has changed a letter stays as it is: what it lacks is then taken from the course, in
+memory alone.
+"""
+
+import ast
+import os
+import re
+import tempfile
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from tinylib.lab.train.files import write
+
+NAME = "my_gpt.py"
+MARK = re.compile(r"^# --- (\d\d) .* ---\n", re.MULTILINE)
+END = "\n\n"  # that many lines are empty between two pieces
+
+
+@cache
+def cut() -> tuple[str, dict[str, str]]:
+    """What the file begins with, and each piece with its marker, by the chapter's number."""
+    whole = Path(__file__).with_name(NAME).read_text(encoding="utf-8")
+    marks = list(MARK.finditer(whole))
+    ends = [mark.start() for mark in marks[1:]] + [len(whole)]
+    pieces = {
+        mark[1]: whole[mark.start() : end].rstrip("\n") + "\n"
+        for mark, end in zip(marks, ends, strict=True)
+    }
+    return whole[: marks[0].start()].rstrip("\n") + "\n", pieces
+
+
+def piece(number: str) -> str:
+    """The code of a chapter's piece, as its page shows it: without the marker."""
+    return MARK.sub("", cut()[1][number])
+
+
+def assemble(numbers: Iterable[str]) -> str:
+    """The file with these pieces, in the order of the road."""
+    start, pieces = cut()
+    chosen = set(numbers)
+    return END.join([start, *(text for number, text in pieces.items() if number in chosen)])
+
+
+def definitions(code: str) -> dict[str, str]:
+    """The functions and classes of the code. SyntaxError if it is no Python."""
+    lines, found = code.splitlines(), {}
+    for node in ast.parse(code).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            start = min(part.lineno for part in (node, *node.decorator_list))
+            found[node.name] = "\n".join(lines[start - 1 : node.end_lineno])
+    return found
+
+
+def grow(number: str, path: str | Path | None = None) -> ModuleType:
+    """Write the pieces up to this chapter's into ``my_gpt.py``, and import the file.
+
+    Pieces that were skipped come from the course. It says which pieces the file holds, and if the
+    file is the reader's own, what it lacks. KeyError for a chapter without a piece, SyntaxError if
+    the reader's file is no Python, ValueError if it is no UTF-8; nothing is written then.
+    """
+    pieces = cut()[1]
+    if number not in pieces:
+        raise KeyError(f"chapter {number} has no piece; these have one: {', '.join(pieces)}")
+    path = Path(path) if path else place()
+    wanted = {one for one in pieces if one <= number}
+    there = path.read_bytes() if path.exists() else b""
+    text = read(there, path.name)
+    held = {mark[1] for mark in MARK.finditer(text)} & pieces.keys()
+    if not there or there == assemble(held).encode():
+        text = assemble(held | wanted)
+        if text.encode() != there:
+            keep(path, text)
+        print(f"{NAME} holds the pieces {', '.join(sorted(wanted))}")
+    else:
+        parts = [(one, *part) for one in sorted(wanted) for part in definitions(piece(one)).items()]
+        own = definitions(text)
+        lacking = [(one, name, code) for one, name, code in parts if name not in own]
+        print(f"{NAME} is your own, and stays as it is.")
+        if lacking:
+            print("It lacks", ", ".join(f"{name} ({one})" for one, name, _ in lacking), end="")
+            print(", which the course lends it for now.")
+        return imported(text, path, END.join(code for *_, code in lacking))
+    return imported(text, path)
+
+
+def place() -> Path:
+    """Beside the notebook; tests write into a folder that is gone after them."""
+    if os.environ.get("MY_GPT") == "temporary":
+        return Path(tempfile.mkdtemp(), NAME)
+    return Path.cwd() / NAME
+
+
+def read(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name} is no UTF-8 at byte {error.start}: save it as UTF-8") from None
+
+
+def keep(path: Path, text: str) -> None:
+    try:
+        write(path, text.encode())
+    except OSError as error:
+        print(f"{path.name} cannot be written here ({error.strerror}), so it is in memory alone.")
+
+
+def imported(text: str, path: Path, lent: str = "") -> ModuleType:
+    """The module that this text makes, and what it is lent; an error names a line of the file."""
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
+    for code, name in ((cut()[0], __file__), (text, str(path)), (lent, __file__)):
+        exec(compile(code, name, "exec"), module.__dict__)
+    return module
