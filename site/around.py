@@ -9,7 +9,7 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, urlsplit
 
 import nbformat
@@ -385,13 +385,13 @@ def lead_on(
     core = pagename.removesuffix("_further")
     if core not in order:
         return
-    here = order.index(core)
+    here, builder = order.index(core), cast(Any, app.builder)
     before = core if is_further(pagename) else order[here - 1] if here else None
     after = order[here + 1] if here + 1 < len(order) else None
     for name, doc in (("prev", before), ("next", after)):
         context[name] = doc and {
-            "link": app.builder.get_relative_uri(pagename, doc),
-            "title": app.builder.render_partial(app.env.titles[doc])["title"],
+            "link": builder.get_relative_uri(pagename, doc),
+            "title": builder.render_partial(app.env.titles[doc])["title"],
         }
 
 

@@ -389,6 +389,25 @@ INDEX = """<!doctype html>
 </html>
 """
 
+# Pages that have moved, and where what they held stands now.
+MOVED = {"synthesizer": "08_multi_head_attention_further.html#are-queries-and-keys-needed-at-all"}
+
+# It leads on with what the old address said behind the page's name, without a server.
+FORWARD = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>{title}</title>
+<link rel="icon" href="../_static/{icon}">
+<meta name="robots" content="noindex">
+<script>
+  const [page, place] = "{page}".split("#");
+  location.replace(page + location.search + (location.hash || (place ? "#" + place : "")));
+</script>
+<noscript><meta http-equiv="refresh" content="0; url={page}"></noscript>
+<p>This page has moved: <a href="{page}">{title}</a></p>
+</html>
+"""
+
 # Shown by GitHub Pages for an address at any depth, so its links begin at the site's root: that of
 # its address, or of the server if it is read elsewhere, such as on localhost.
 MISSING = """<!doctype html>
@@ -437,6 +456,9 @@ def write_plain_pages(app: Sphinx, error: Exception | None) -> None:
     icon, title = Path(app.config.html_favicon).name, app.config.html_title
     index = INDEX.format(title=title, icon=icon, page=page)
     (Path(app.outdir) / "index.html").write_text(index, encoding="utf-8")
+    for old, new in MOVED.items():
+        forward = FORWARD.format(title=title, icon=icon, page=new)
+        (Path(app.outdir) / "chapters" / f"{old}.html").write_text(forward, encoding="utf-8")
     links = [
         f'<li><a href="{app.builder.get_target_uri(name)}">{app.env.titles[name].astext()}</a></li>'
         for name in sorted(app.env.found_docs)

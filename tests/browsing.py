@@ -58,7 +58,9 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PAGES = ["index.html", *(f"chapters/{p.name}" for p in sorted((BUILT / "chapters").glob("*.html")))]
+SOURCES = {path.stem for path in (ROOT / "chapters").glob("*.*")}  # an old address has none
+PAGES = ["index.html"]
+PAGES += [f"chapters/{p.name}" for p in sorted(BUILT.glob("chapters/*.html")) if p.stem in SOURCES]
 CHAPTER_PAGES = [p for p in PAGES if (ROOT / p).with_suffix(".ipynb").exists()]
 
 

@@ -21,19 +21,20 @@ def gru_step(
     b_x: Float[Tensor, " 3*D"],
     b_h: Float[Tensor, " 3*D"],
 ) -> Float[Tensor, "*B D"]:
-    r"""$h' = (1 - z) \odot n + z \odot h$ (Cho et al. 2014, eq. 7).
+    r"""$h_s = (1-u_s) \odot n_s + u_s \odot h_{s-1}$ (Cho et al. 2014, eq. 7).
 
-    The update gate z says how much of the old state stays, and the reset gate
-    r how much of it the new content $n = \tanh(xW_n + r \odot (hU_n))$ sees.
+    The update gate u (z in the paper) says how much of the old state stays, and
+    the reset gate r how much of it the proposal sees,
+    $n_s = \tanh(x_s W_n + r_s \odot (h_{s-1} U_n))$.
     (PyTorch resets the product hU; in the paper it is h, before it.)
     I is the width of the input x. Parameters as in ``nn.GRUCell``: rows for
-    r, z and n.
+    r, u and n.
     """
-    x_r, x_z, x_n = linear(x, w_x, b_x).chunk(3, dim=-1)
-    h_r, h_z, h_n = linear(h, w_h, b_h).chunk(3, dim=-1)
-    r, z = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
+    x_r, x_u, x_n = linear(x, w_x, b_x).chunk(3, dim=-1)
+    h_r, h_u, h_n = linear(h, w_h, b_h).chunk(3, dim=-1)
+    r, u = torch.sigmoid(x_r + h_r), torch.sigmoid(x_u + h_u)
     n = torch.tanh(x_n + r * h_n)
-    return (1 - z) * n + z * h
+    return (1 - u) * n + u * h
 
 
 class Encoding(NamedTuple):

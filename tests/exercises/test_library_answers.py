@@ -610,6 +610,7 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "step_by_step": lambda f, x: f.__doc__ in STEP_BY_STEP,
     },
     "multi_head_attention": {
+        "synthesizer": synthesizer_weights,
         "split": lambda x, H: heads.split_heads(x.float(), H),
         "merge": lambda z, H: heads.merge_heads(z.float().unflatten(0, (-1, H))),
         "parameters": parameters,
@@ -621,7 +622,6 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "ablation": ablation,
         "role_score": role_score,
     },
-    "synthesizer": {"synthesizer": synthesizer_weights},
     "transformer_block": {
         "layer_norm": layer_norm,
         "add_norm": add_norm,

@@ -20,7 +20,7 @@ from nbconvert import HTMLExporter, ScriptExporter
 from refresh import HAS_RUN, ROOT, course_version, number_of, repository_url, set_up_cell, words_of
 from unchanged import files
 
-from tinylib.lab import road
+from tinylib.lab import own_file, road
 
 # Concept modules in the order in which they are taught, but that seq2seq takes a helper from
 # decoding; each may use only those before it.
@@ -34,7 +34,7 @@ CONCEPTS = """
 WITHOUT_CHAPTER = set(
     """
     checks hooks bleu attention_cost fast_attention fast_merges fast_modules normalization
-    feed_forward induction
+    feed_forward induction synthesizer
     """.split()
 )
 # Chapters that are not about one module.
@@ -338,6 +338,8 @@ print(*{{*{heavy}}} & sys.modules.keys())"""
 def test_no_class_is_defined_twice() -> None:
     where: dict[str, str] = {}
     for path in MODULES:
+        if path.name == own_file.NAME:  # the reader's file has the course's names on purpose
+            continue
         for node in tree(path).body:
             if isinstance(node, ast.ClassDef):
                 assert node.name not in where, f"{node.name}: {where[node.name]}, {name_of(path)}"
@@ -420,10 +422,45 @@ def test_cells_are_short(path: Path) -> None:
     for cell in cells(path):
         if cell.cell_type == "code":
             lines = len(cell.source.splitlines())
-            assert lines <= 15, f"cell '{cell.id}' has {lines} lines; split it"
+            most = 25 if cell.id == f"{path.stem[:2]}-piece" else 15  # of the reader's own file
+            assert lines <= most, f"cell '{cell.id}' has {lines} lines; split it"
         else:
             words = len(prose(cell.source).split())
             assert words <= 120, f"cell '{cell.id}' has {words} words; split it"
+
+
+CORES = [path for path in CHAPTERS if further(path).exists()]
+
+
+@pytest.mark.parametrize("path", CORES, ids=lambda path: path.stem)
+def test_a_core_ends_with_its_piece_of_the_readers_file(path: Path) -> None:
+    number = path.stem[:2]
+    code = {cell.id: cell.source for cell in code_cells(path)}
+    has_piece = number in own_file.cut()[1]
+    assert (f"{number}-piece" in code) == has_piece
+    if has_piece:
+        piece = own_file.piece(number).rstrip()
+        assert code[f"{number}-piece"] == piece, (
+            "the cell is the piece of lab/my_gpt.py, and it is not"
+        )
+        grown = [name for name, text in code.items() if f'grow("{number}")' in text]
+        assert len(grown) == 1 and [*code].index(grown[0]) > [*code].index(f"{number}-piece")
+
+
+@pytest.mark.parametrize("path", CORES, ids=lambda path: path.stem)
+def test_a_page_behind_a_chapter_answers_questions(path: Path) -> None:
+    """Each section has a question as its heading, and a core links to the page."""
+    page = further(path)
+    titles = [
+        title
+        for cell in cells(page)
+        if cell.cell_type == "markdown"
+        for title in re.findall(r"^## (.+)", cell.source, flags=re.M)
+    ]
+    questions = [title for title in titles if title not in ("Exercises", "Papers")]
+    assert questions and all(title.endswith("?") for title in questions), titles
+    text = "".join(cell.source for cell in cells(path) if cell.cell_type == "markdown")
+    assert f"]({page.name}" in text, f"{path.stem} links nowhere to {page.stem}"
 
 
 @each_chapter

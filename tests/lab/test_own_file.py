@@ -37,12 +37,12 @@ def run(module: ModuleType) -> None:
     """All that these pieces can do, on small inputs."""
     x = torch.randn(2, 5, 8)
     for name in ("SelfAttention", "LearnedPositions", "MultiHeadAttention", "GPT"):
-        if made := getattr(module, name, None):
+        if kind := getattr(module, name, None):
             widths = {"LearnedPositions": (5, 8), "MultiHeadAttention": (8, 2)}
             if name != "GPT":
-                assert made(*widths.get(name, (8,)))(x).shape == x.shape
+                assert kind(*widths.get(name, (8,)))(x).shape == x.shape
                 continue
-            model, ids = made(256, 6, 8, 2, 1), torch.tensor(module.encode("to be or not to be"))
+            model, ids = kind(256, 6, 8, 2, 1), torch.tensor(module.encode("to be or not to be"))
             module.train(model, ids, steps=2, batch=2)
             if hasattr(module, "generate"):
                 assert module.generate(model, ids[None, :3], 4).shape == (1, 7)

@@ -45,7 +45,7 @@ def test_gates_are_those_of_the_decoders_own_steps(translator: Translator) -> No
     start = model.start(source[None], torch.tensor([len(source)]))
     states, _ = model.decoder.read(fed[None], start)
     torch.testing.assert_close(seen.states, states[0], rtol=1e-5, atol=1e-5)
-    assert seen.z.shape == seen.states.shape and ((seen.z > 0) & (seen.z < 1)).all()
+    assert seen.u.shape == seen.states.shape and ((seen.u > 0) & (seen.u < 1)).all()
     # where the gate is 1 to the last digit nothing changes: a bias of 100 opens all
     cell = model.decoder.gru
     bias = cell.bias_ih_l0.detach().clone()
@@ -53,7 +53,7 @@ def test_gates_are_those_of_the_decoders_own_steps(translator: Translator) -> No
         cell.bias_ih_l0[120:240] = 100
         kept = gates(model, source, fed)
         cell.bias_ih_l0.copy_(bias)
-    assert (kept.z == 1).all() and isinstance(cell, nn.GRU)
+    assert (kept.u == 1).all() and isinstance(cell, nn.GRU)
     torch.testing.assert_close(kept.states, start.hidden[0].expand_as(kept.states))
 
 

@@ -28,6 +28,7 @@ from browsing import (
     text_of,
     until,
 )
+from bs4 import BeautifulSoup
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 from refresh import CHAPTERS
@@ -178,6 +179,44 @@ def test_a_search_shows_the_text_around_the_word(context: BrowserContext, site: 
     assert count > 20 and wrong == []
     page.locator("p.context").first.wait_for()
     assert all("otary" in text for text in page.locator("p.context").all_inner_texts())
+
+
+# Of what a core shows up to its exercises, with all folds closed.
+MOST = {"words": 1500, "figures": 7, "widgets": 2, "trainers": 1, "cells": 15, "folds": 4}
+
+
+def words_in_view(page: str) -> int:
+    """Headings, sentences, tables, captions, and the sentences of widgets."""
+    article = BeautifulSoup((BUILT / page).read_text(), "html.parser").select_one(
+        "article > section"
+    )
+    assert article
+    for section in article.select("section#exercises, section#exercises ~ section"):
+        section.decompose()
+    for part in article.select(
+        ".backstage, .chapter-facts, pre, script, style, annotation, .katex"
+    ):
+        part.decompose()
+    for part in article.select("details > :not(summary), .tl-live :not(p, :has(p))"):
+        part.decompose()
+    return len(re.findall(r"\w[\w’'-]*", article.get_text(" ")))
+
+
+@pytest.mark.parametrize(
+    "path", [page for page in CHAPTER_PAGES if f"{page[:-5]}_further.html" in PAGES]
+)
+def test_a_core_can_be_read_in_forty_minutes(path: str) -> None:
+    notebook = json.loads((CHAPTERS / Path(path).name).with_suffix(".ipynb").read_text())
+    found = road.in_view(notebook["cells"]) | {"words": words_in_view(path)}
+    assert {kind: found[kind] for kind, most in MOST.items() if found[kind] > most} == {}
+    assert road.minutes(notebook)[0] <= 40
+    folds = [
+        len(fold.split())
+        for cell in road.before_exercises(notebook["cells"])
+        if "predict" not in (source := "".join(cell["source"]))
+        for fold in re.findall(r"</summary>(.*?)</details>", source, flags=re.S)
+    ]
+    assert max(folds, default=0) <= 100
 
 
 STORAGE = """for (const name of ['localStorage', 'sessionStorage', 'indexedDB'])
@@ -753,6 +792,13 @@ def test_the_road_leads_to_pages_and_shows_what_is_done(opened: Opener) -> None:
     done = "el => getComputedStyle(el.querySelector('.stone'), '::after').content"
     assert stones.first.evaluate(done).strip('"') == "✓"
     assert stones.nth(1).evaluate(done) == "none"
+
+
+def test_an_old_address_leads_on_with_all_that_stands_behind_it(opened: Opener) -> None:
+    for behind, place in (("", "#are-queries-and-keys-needed-at-all"), ("?a=b#papers", "#papers")):
+        page = opened(f"chapters/synthesizer.html{behind}").page
+        page.wait_for_url(f"**/08_multi_head_attention_further.html*{place}")
+        assert page.locator(f"section{place}").is_visible()
 
 
 @pytest.mark.parametrize("name", ["straight", "whole"])

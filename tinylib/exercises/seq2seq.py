@@ -20,17 +20,17 @@ check_gru_step = Exercise(
     cases=_gru_cases,
     solution="""
     def answer(x, h, w_x, w_h):
-        x_r, x_z, x_n = (x @ w_x).chunk(3, dim=-1)
-        h_r, h_z, h_n = (h @ w_h).chunk(3, dim=-1)
-        r, z = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
+        x_r, x_u, x_n = (x @ w_x).chunk(3, dim=-1)
+        h_r, h_u, h_n = (h @ w_h).chunk(3, dim=-1)
+        r, u = torch.sigmoid(x_r + h_r), torch.sigmoid(x_u + h_u)
         n = torch.tanh(x_n + r * h_n)
-        return (1 - z) * n + z * h
+        return (1 - u) * n + u * h
     """,
-    insight="Where z is 1 the old state passes through untouched, and so does its gradient: that "
+    insight="Where u is 1 the old state passes through untouched, and so does its gradient: that "
     "is how a GRU remembers over many words. `nn.GRUCell` computes this, with biases.",
     slips="""
-    (1 - z) * n + z * h → z * n + (1 - z) * h
-        The update gate works the wrong way round: z says how much of the *old* state stays.
+    (1 - u) * n + u * h → u * n + (1 - u) * h
+        The update gate works the wrong way round: u says how much of the *old* state stays.
     x_n + r * h_n → r * (x_n + h_n)
         The reset gate also shuts out the word. It belongs to the state's part alone.
     x_n + r * h_n → x_n + h_n
@@ -38,18 +38,18 @@ check_gru_step = Exercise(
     x_n + r * h_n → x_n + ((r * h) @ w_h).chunk(3, dim=-1)[2]
         The reset came before the matrix, as in the first paper (Cho et al. 2014). PyTorch, and
         this exercise, let it come after: r ⊙ (h U_n).
-    x_r, x_z, x_n → x_z, x_r, x_n
-        For the word the first two blocks of columns have changed places. The order is r, z, n.
+    x_r, x_u, x_n → x_u, x_r, x_n
+        For the word the first two blocks of columns have changed places. The order is r, u, n.
     torch.tanh → torch.sigmoid
         The new content goes through tanh, between −1 and 1. Only gates are sigmoids.
-    torch.sigmoid(x_z + h_z) → torch.tanh(x_z + h_z)
+    torch.sigmoid(x_u + h_u) → torch.tanh(x_u + h_u)
         The update gate went through tanh, so it can be negative. A gate is a share, between 0
         and 1: a sigmoid.
-    (1 - z) * n + z * h → n + z * h
-        The two shares do not sum to 1, so the state can grow from word to word. n gets 1 − z.
-    (1 - z) * n + z * h → (1 - z) * n + z
+    (1 - u) * n + u * h → n + u * h
+        The two shares do not sum to 1, so the state can grow from word to word. n gets 1 − u.
+    (1 - u) * n + u * h → (1 - u) * n + u
         The gate itself was added: it should let the old state `h` through.
-    (1 - z) * n + z * h → n
+    (1 - u) * n + u * h → n
         That is the new content alone: nothing of the old state is kept.
     (h @ w_h).chunk(3, dim=-1) → (h @ w_h).chunk(3, dim=0)
     """,
@@ -211,46 +211,46 @@ def _gates() -> Iterator[tuple[Tensor]]:
 
 
 check_shares = Exercise(
-    task="write `def answer(z):` that returns the shares of the last state, (S + 1)×D.",
-    inputs=("z",),
+    task="write `def answer(u):` that returns the shares of the last state, (S + 1)×D.",
+    inputs=("u",),
     cases=_gates,
     solution="""
-    def answer(z):
-        shares = torch.ones(1, z.shape[1])
-        for gate in z:
+    def answer(u):
+        shares = torch.ones(1, u.shape[1])
+        for gate in u:
             shares = torch.cat([gate * shares, 1 - gate[None]])
         return shares
     """,
     insight="In each column the shares sum to 1, like attention weights. But they are fixed while "
-    "the words are read. With z = 0.9 at every word, a proposal has lost half of its share seven "
+    "the words are read. With u = 0.9 at every word, a proposal has lost half of its share seven "
     "words later, however important it is. Attention will choose its weights at each step of the "
     "decoder.",
     slips="""
     [gate * shares, 1 - gate[None]] → [(1 - gate) * shares, gate[None]]
-        The gate works the wrong way round: z says how much of the *old* state stays, and the new
-        proposal gets 1 − z.
+        The gate works the wrong way round: u says how much of the *old* state stays, and the new
+        proposal gets 1 − u.
     1 - gate[None] → gate[None]
-        The old shares are multiplied by z, and you gave the proposal z as well. It gets 1 − z, so
+        The old shares are multiplied by u, and you gave the proposal u as well. It gets 1 − u, so
         that the shares sum to 1.
     1 - gate[None] → torch.ones_like(gate[None])
-        Each proposal came in as a whole. It is mixed with the old state, so its share is 1 − z.
+        Each proposal came in as a whole. It is mixed with the old state, so its share is 1 − u.
     gate * shares → shares
-        The older shares stayed as they were. Each further word multiplies all of them by its z.
+        The older shares stayed as they were. Each further word multiplies all of them by its u.
     gate * shares → gate.mean() * shares
         You took the mean of a word's gates. Each of the D numbers has a gate, and so a share, of
         its own.
-    in z: → in z.flip(0):
+    in u: → in u.flip(0):
         You went through the words from the last to the first. What a proposal loses, it loses to
         the words *after* it.
     return shares → return shares.flip(0)
         The rows are in reverse order: row 0 belongs to the first state, the last row to the last
         word.
-    torch.ones(1, z.shape[1]) → torch.zeros(1, z.shape[1])
+    torch.ones(1, u.shape[1]) → torch.zeros(1, u.shape[1])
         The first state has no share in your table. Before the first word the state consists of
         nothing else.
-    return shares → return torch.cat([z.prod(0)[None], 1 - z])
+    return shares → return torch.cat([u.prod(0)[None], 1 - u])
         This is the share of each proposal in its *own* state. Every later word makes it smaller.
-    return shares → return torch.cat([z.prod(0)[None], (1 - z) * z.roll(1, 0).cumprod(0) / z[-1]])
+    return shares → return torch.cat([u.prod(0)[None], (1 - u) * u.roll(1, 0).cumprod(0) / u[-1]])
         You multiplied each proposal by the gates of the words *before* it. They do not matter to
         it, because it was not part of the state yet: take those after it.
     return shares → return shares[1:]

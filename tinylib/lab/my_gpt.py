@@ -20,11 +20,11 @@ def cross_entropy(logits, targets):  # (..., V) and (...) to one number
 
 
 # --- 04 Attention scoring: T queries compare S keys, and mix the S values ---
-def attend(q, k, v, mask=None):  # (..., T, d), (..., S, d), (..., S, d_v)
-    scores = q @ k.mT / q.shape[-1] ** 0.5  # (..., T, S)
+def attend(q, k, v, mask=None):  # (T, d_k), (S, d_k), (S, d_v) to (T, d_v)
+    scores = q @ k.mT / q.shape[-1] ** 0.5  # (T, S)
     if mask is not None:  # True where a query may attend
         scores = scores.masked_fill(~mask, -torch.inf)
-    return softmax(scores) @ v  # (..., T, d_v)
+    return softmax(scores) @ v
 
 
 # --- 06 Self-attention: each word reads itself and the words before it ---

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 WORDS, LINES = 215, 6.4  # of prose and of code, that are read in a minute
 MINUTES = {
     "figures": 1.4,
-    "widgets": (WIDGET := 4),
+    "widgets": (WIDGET := 4.0),
     "trainers": 5,
     "formulas": 0.65,
     "rows": 0.71,
     "questions": 1.2,
 }
-STOP = 2  # minutes at a widget of the ten-minute tour, which asks for one thing
+STOP = 2.0  # minutes at a widget of the ten-minute tour, which asks for one thing
 STARS = {1: 5, 2: 11, 3: 18}  # minutes for an exercise with so many of them
 
 
@@ -154,13 +154,6 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
         ),
     ),
     "Electives": (
-        Milestone(
-            "synthesizer",
-            "Attention without comparing",
-            "Are queries and keys needed at all?",
-            "comparing all words with all others takes time that grows with the square",
-            "attention weights from one word alone, and a measurement of what that loses",
-        ),
         Milestone(
             "training",
             "Training",
@@ -398,9 +391,6 @@ def strokes(stem: str) -> Iterator[str]:
         yield from (box(10, 4 + 9 * i, 34, 7, "key", 0.35) for i in range(5))
         yield from (box(52, 4 + 9 * i, 34, 7, "value", 0.35) for i in range(5))
         yield box(10, 49, 34, 8, "key", 1) + box(52, 49, 34, 8, "value", 1)
-    elif stem == "synthesizer":
-        yield grid(24, 4, 5, 10, "attention")
-        yield line(14, 56, 82, 4, kind="choice", width=4)
     elif stem == "training":
         yield line(8, 4, 8, 54, 92, 54)
         curve = (n for x in range(12, 91, 3) for n in (x, 4 + 44 * (1 - 12 / x)))

@@ -78,8 +78,6 @@ FIVE = [f"position {i}" for i in range(5)]
 
 GIVEN = {"river": [2.0, 0.0], "money": [0.0, 2.0], "bank": [1.0, 1.0]}
 SHARES = [0.25, 0.0, 0.75]
-ASKED = {"bank": [3.0, 1.0, 0.0], "bat": [-3.0, 1.0, 0.0]}
-OFFERED = {"river": [2.0, -0.5, 4.0], "fruit": [-2.0, 0.5, -4.0]}
 
 PAIR = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1]])
 QUERIES = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]])
@@ -89,7 +87,6 @@ WALK = [
     Stage("add", "", -1.5 * PAIR, since=0, shape="T F"),
 ]
 
-ANIMALS = {"one": {"cat": [0.0, 0.0], "dog": [1.0, 0.0]}, "several": {"cats": [0.0, 0.5]}}
 PLACED = [[0.0, 1.0], [0.84, 0.54]]
 TURNING = [
     Turn(r"$\hat{q}$", "query", [2.0, 0.0], [0.0, 2.0], "$q$"),
@@ -209,7 +206,6 @@ DRAW: dict[str, Callable[[], Figure]] = {
     "shifted": lambda: plot.shifted(
         ["<bos>", "le", "chat"], ["le", "chat", "<eos>"], ["the", "cat", "end"]
     ),
-    "plane": lambda: encoder_decoder.plane(ANIMALS, "Animals"),
     "softmax_bars": lambda: encoder_decoder.softmax_bars(
         ["le (the)", "un (a)", "chat (cat)"], [2.0, 1.0, -1.0]
     ),
@@ -222,10 +218,6 @@ DRAW: dict[str, Callable[[], Figure]] = {
     "panels": lambda: encoder_decoder.panels(
         [1, 2, 3], dict.fromkeys(("wide", "narrow", "in order"), SHORT_AND_LONG), **AT
     ),
-    "answers": lambda: encoder_decoder.answers(
-        [6, 5], [5, 6, 2], {"before training": [4, 4, 2], "after 50 steps": [5, 6, 2]}
-    ),
-    "encoder_decoder": encoder_decoder.architecture,
     "translator": lambda: seq2seq.translator(
         ["the", "cat"],
         EIGHT,
@@ -246,9 +238,6 @@ DRAW: dict[str, Callable[[], Figure]] = {
     ),
     "two_scores": lambda: attention_scoring.two_scores([0.5, -1.0], [0.5, 1.0], [2.0, 1.0]),
     "attention_shapes": lambda: attention_scoring.attention_shapes(2, 4, (3, 2), masked=1),
-    "decoder_step": lambda: attention_scoring.decoder_step(
-        ["the", "black"], [0.25, 0.75], [[4.0, 0.0], [0.0, 1.0]], "noir"
-    ),
     "side_by_side": lambda: seq2seq_attention.side_by_side(
         BOAT, WRITTEN, ASKING, [("one vector", STATES.cumsum(0)), ("attention", STATES, MIXED)]
     ),
@@ -268,14 +257,6 @@ DRAW: dict[str, Callable[[], Figure]] = {
     "seq2seq_attention": seq2seq_attention.architecture,
     "between": lambda: self_attention.between(
         [("by the river", GIVEN, SHARES)], "bank", x_name="rivers", y_name="money"
-    ),
-    "queries_and_keys": lambda: self_attention.queries_and_keys(
-        ASKED,
-        OFFERED,
-        {"river": 8.0, "money": -8.5},
-        title="Keys",
-        values_title="Values",
-        hollow={"fruit"},
     ),
     "dropout": lambda: self_attention.dropout(
         ["a", "b"], [0.25, 0.75], [0.0, 1.5], ["Weights", "After dropout"]

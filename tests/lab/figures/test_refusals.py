@@ -58,10 +58,6 @@ def panels(**charts: Any) -> Call:
     return lambda: encoder_decoder.panels([1, 2], charts, x_name="letters", y_name="share", at=at)
 
 
-def plane(**groups: Any) -> Call:
-    return lambda: encoder_decoder.plane(groups, "Points")
-
-
 def rasters(matrices: Any, **how: Any) -> Call:
     return lambda: positional_encoding.rasters(matrices, "Weights", **cases.AXES | how)
 
@@ -101,10 +97,6 @@ def attended(words: list[str]) -> Call:
 
 def between(*mixtures: Any, of: str = "bank") -> Call:
     return lambda: self_attention.between(mixtures, of, **XY)
-
-
-def asking(of: Any) -> Call:
-    return lambda: self_attention.queries_and_keys(of, cases.OFFERED, {}, title="", values_title="")
 
 
 def worked_attention(words: str, w_q: Any) -> Call:
@@ -216,11 +208,6 @@ REFUSED: list[tuple[str, Call]] = [
     ("only finite", lambda: plot.charts([("", [1.0], {"a": [-INF]})], x_name="x")),
     ("a gloss for each of 3 words", lambda: plot.glossed([("French", cases.SPOKEN, ["a"])])),
     ("the next word fed", lambda: plot.shifted(["<bos>", "le"], ["chat", "<eos>"])),
-    ("between one and 8", plane()),
-    ("at least three", plane(a={"x": [0.0, 1.0], "y": [1.0, 1.0]})),
-    ("all of the same", plane(a={"x": [0.0, 1], "y": [1.0, 1], "z": [1.0, 2, 3]})),
-    ("only finite", plane(a={"x": [0.0, 1], "y": [1.0, 1], "z": [-INF, 2]})),
-    ("no room for", plane(a={f"point {i}": [i / 1e3, 1.0] for i in range(60)})),
     *(
         ("pass up to 8", partial(encoder_decoder.softmax_bars, names, values))
         for names, values in ((["a"], [1.0, 2.0]), (["a"], [-INF]), ([], []))
@@ -233,7 +220,6 @@ REFUSED: list[tuple[str, Call]] = [
     ("two or three", panels(one=CURVES)),
     ("pass", panels(one=CURVES, two={"short": [1.0, 0.5]})),
     ("shares from 0 to 1", panels(one=CURVES, two=CURVES | {"long": [1.0, 1.1]})),
-    ("up to eight", lambda: encoder_decoder.answers([1], [1, 2], {"after": [1]})),
     ("one each, six at most", translated(["the"])),
     ("fewer than 4 numbers", translated(["the", "cat"], ZEROS[:, :3])),
     ("gates between 0 and 1", lambda: seq2seq.memory("", [(*cases.KEPT[:3], [0.5, 1.1])])),
@@ -255,10 +241,6 @@ REFUSED: list[tuple[str, Call]] = [
     ("one to six", shapes(7, (3, 2))),
     ("one to six", shapes(2, (0, 2))),
     ("one to six", shapes(2, (3, 2), masked=4)),
-    (
-        "a weight and a value for each",
-        lambda: attention_scoring.decoder_step(["the"], [0.5, 0.5], [[1.0]], "noir"),
-    ),
     (r"pass \(3, 2\)", side_by_side(("one", cases.STATES[:2]))),
     (
         r"weights have shape \(3, 2\): pass \(2, 3\)",
@@ -278,8 +260,6 @@ REFUSED: list[tuple[str, Call]] = [
     ("in all 1", between(("a", cases.GIVEN, [0.5, 0.5, 0.5]))),
     ("not among the words", between(("a", cases.GIVEN, cases.SHARES), of="sea")),
     ("neither of them below 0", between(("a", {"low": [1.0, -2.0]}, [1.0]), of="low")),
-    ("pass two", asking({"bank": [1.0, 0.0]})),
-    ("in one line", asking({"bank": [1.0, 0, 0], "bat": [-2.0, 0, 0]})),
     ("each of 2 words", lambda: self_attention.dropout(["a", "b"], [1.0], [1.0, 0.0], ["", ""])),
     ("one word for each", worked_attention("a", cases.QUERIES)),
     ("fewer numbers", worked_attention("ab", cases.QUERIES.repeat(1, 9))),

@@ -184,51 +184,6 @@ def attention_shapes(
         return finish(axes, alt or words)
 
 
-def decoder_step(
-    words: Sequence[str], weights: Values, values: Values, asked: str, *, alt: str = ""
-) -> Figure:
-    """A decoder before one word: it asks all words, and reads their values by the weights.
-
-    A line to each word is as thick as its weight. As many weights and values as words, or else a
-    ValueError.
-    """
-    shares, rows = read_values(weights, "weights"), read_values(values, "values")
-    if shares.shape != (len(words),) or len(rows) != len(words) or not 1 <= len(words) <= 6:
-        raise ValueError(f"{len(words)} words: pass one to six, and a weight and a value for each")
-    mixed = shares @ rows
-    step, wide, left = 96, 84, MARGIN + 86
-    top, tall = MARGIN + 6, 34
-    low = top + tall + 104  # of the decoder
-    right = left + step * len(words)
-    middle = left + step * len(words) / 2 - 6
-    look: Any = {"ha": "center", "va": "center_baseline"}
-    with page(right + 196, low + 50 + MARGIN) as axes:
-        for y, name in ((top + tall / 2, "encoder"), (low + 20, "decoder")):
-            axes.text(MARGIN + 4, y, name, size=SMALL, color=SOFT, va="center_baseline")
-        for s, word in enumerate(words):
-            x, share = left + step * s, float(shares[s])
-            axes.add_patch(Rectangle((x, top), wide, tall, fc="white", ec=COLOURS["key"], lw=1.4))
-            axes.text(x + wide / 2, top + tall / 2, word, size=TEXT, **look)
-            ends = ((x + wide / 2, middle), (top + tall + 2, low - 2))
-            axes.plot(*ends, color=COLOURS["weight"], lw=0.8 + 7 * share, zorder=1, alpha=0.75)
-            at = (x + wide / 2 + 0.28 * (middle - x - wide / 2), top + tall + 30)
-            pill = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"}
-            axes.text(*at, f"{share:.2f}", size=SMALL, color=COLOURS["weight"], bbox=pill, **look)
-        box = Rectangle((middle - 92, low), 184, 40, fc="white", ec=COLOURS["query"], lw=1.8)
-        axes.add_patch(box)
-        axes.text(middle, low + 20, f"before {asked}", size=TEXT, **look)
-        arrow(axes, [(middle + 94, low + 20), (right + 24, low + 20)], COLOURS["value"], gap=4)
-        mixture = "(" + ", ".join(_figure(n) for n in mixed.tolist()) + ")"
-        axes.text(right + 30, low + 12, "reads", size=SMALL, color=SOFT, va="center_baseline")
-        tone = COLOURS["value"]
-        axes.text(right + 30, low + 31, mixture, size=TEXT, color=tone, va="center_baseline")
-        each = ", ".join(f"{w} {float(a):.2f}" for w, a in zip(words, shares, strict=True))
-        description = (
-            f"A decoder before {asked} gives the words of the source weights: {each}. Reads"
-        )
-        return finish(axes, alt or f"{description} the mixture {mixture}.")
-
-
 def worked_pooling(
     names: Sequence[str],
     query: Values,

@@ -151,7 +151,7 @@ def tree(
             axes.text(x + 38, y, name, size=SMALL, va="center_baseline")
             x += 38 + text_width(name, SMALL) + 24
         if width:
-            description = f"faint: pruned, W = {width}"
+            description = f"faint: pruned, beam width {width}"
             axes.text(x, y, description, size=SMALL, color=SOFT, va="center_baseline")
         description = ", ".join(f"{s} {totals[tuple(s.split(' '))][1]:.3g}" for s in sentences)
         ways = "; ".join(f"{name}: {path}" for name, path in paths.items())

@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
-from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Bbox
 
-from tinylib.lab.figures.diagram import Box, diagram
-from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width, widest
+from tinylib.lab.figures.letters import SMALL, TEXT, text_width, widest
 from tinylib.lab.figures.parts import (
     REST,
     Pair,
@@ -24,42 +22,7 @@ from tinylib.lab.figures.parts import (
     written,
 )
 from tinylib.lab.figures.sheet import Figure, Number, Values, finish, infinite, page, read_values
-from tinylib.lab.figures.style import COLOURS, CURVES, INK, MARGIN, MARKERS, PAPER, PHONE, SOFT
-
-
-def architecture() -> Figure:
-    """Any encoder and any decoder, joined by a state (Cho et al. 2014; Sutskever et al. 2014)."""
-    return diagram(
-        {
-            "source": Box("source tokens", (0, 0), "data", width=1.2),
-            "rows": Box("embedding $W_E$", (0, 1), "weight", width=1.2),
-            "encoder": Box("encoder", (0, 2), "weight", width=1.2),
-            "target": Box("target tokens so far", (1.5, 1), "data", width=1.3),
-            "own rows": Box("embedding", (1.5, 2), "weight", width=1.3),
-            "decoder": Box("decoder", (0.75, 3), "weight", width=2.8),
-            "output": Box("output layer", (0.75, 4), "weight", width=2.8),
-            "logits": Box("logits of the next token", (0.75, 5), "data", width=2.8),
-        },
-        [
-            ("source", "rows", "B S"),
-            ("rows", "encoder", "B S D"),
-            ("encoder", "decoder", "B D", "one vector"),
-            ("target", "own rows", "B T"),
-            ("own rows", "decoder", "B T D"),
-            ("decoder", "output", "B T D"),
-            ("output", "logits", "B T V"),
-        ],
-        alt=(
-            "Diagram of an encoder and a decoder, from top to bottom. On the left, source tokens "
-            "(B by S) pick rows of an embedding table, and these vectors (B by S by D) go into the "
-            "encoder. One arrow leads from the encoder down to the decoder: one vector for each "
-            "sentence (B by D). On the right, the target tokens so far (B by T) are looked up in "
-            "an embedding of their own (B by T by D), and go into the decoder, too. Below it, an "
-            "output layer turns its vectors into logits of the next token, one for each word of "
-            "the vocabulary (B by T by V)."
-        ),
-    )
-
+from tinylib.lab.figures.style import COLOURS, INK, MARGIN, PAPER, PHONE, SOFT
 
 STROKES = ({"color": COLOURS["positive"], "ls": (0, (4, 2))}, {"color": INK, "ls": "-"})
 
@@ -125,49 +88,6 @@ def panels(
         return finish(sheet, alt or f"Charts of {y_name} over {x_name}. {descriptions}.")
 
 
-def answers(
-    read: Sequence[object],
-    wanted: Sequence[object],
-    outputs: Mapping[str, Sequence[object]],
-    *,
-    alt: str = "",
-) -> Figure:
-    """What was read, what a model answered at several times, and what it should have answered.
-
-    A wrong token is in grey, with ✗ before it. Answers of another length than `wanted`, and
-    more than eight tokens, are a ValueError.
-    """
-    rows = {name: [*map(str, row)] for name, row in outputs.items()}
-    right = [*map(str, wanted)]
-    if (
-        not 1 <= len(right) <= 10
-        or len(read) > 10
-        or any(len(r) != len(right) for r in rows.values())
-    ):
-        raise ValueError(f"pass up to eight tokens, and {len(right)} in each answer")
-    lines = [("read", [*map(str, read)]), *rows.items(), ("wanted", right)]
-    row, top = 30, MARGIN + 20
-    left, step = 172, (PHONE - 172 - MARGIN) / max(6, len(right))
-    with page(PHONE, top + row * (len(lines) - 1) + 20 + MARGIN) as axes:
-        for i, (name, tokens) in enumerate(lines):
-            y = top + row * i
-            given = i in (0, len(lines) - 1)
-            axes.text(
-                MARGIN, y, name, size=TEXT, va="center_baseline", color=SOFT if given else INK
-            )
-            for t, token in enumerate(tokens):
-                wrong = not given and token != right[t]
-                look: Any = {"size": TITLE, "va": "center_baseline", "ha": "center"}
-                look |= {"color": SOFT} if wrong else {"weight": "normal" if given else "bold"}
-                axes.text(
-                    left + step * (t + 0.5), y, f"✗ {token}".strip() if wrong else token, **look
-                )
-            if i in (0, len(lines) - 2):
-                axes.plot([MARGIN, PHONE - MARGIN], [y + row / 2] * 2, color=SOFT, lw=0.8)
-        descriptions = "; ".join(f"{name}: {' '.join(tokens)}" for name, tokens in lines)
-        return finish(axes, alt or f"Answers of a model in training. {descriptions}.")
-
-
 ROOM = 340  # pixels, of the longer side of all points
 BESIDE = [  # where a name may stand: right, left, above, below, and further away
     *((9, 0, "left"), (-9, 0, "right"), (0, -14, "center"), (0, 14, "center")),
@@ -176,122 +96,6 @@ BESIDE = [  # where a name may stand: right, left, above, below, and further awa
     *((-14, -24, "right"), (-14, 24, "right"), (0, -40, "center"), (0, 40, "center")),
 ]
 NEAR = 8  # so many of them are right beside the point
-
-
-def plane(
-    groups: Mapping[str, Mapping[str, Values]],
-    title: str,
-    *,
-    ways: Sequence[tuple[str, str]] = (),
-    alt: str = "",
-) -> Figure:
-    """Vectors as named points in a plane; each group has a colour and a mark of its own.
-
-    `ways` are pairs of names, with an arrow from the first to the second.
-
-    Vectors of more than two numbers are seen from the side from which they differ most: by their
-    first two principal components. A unit is as long to the right as upwards, and each name stands
-    where it covers no other. More than eight groups, fewer than three points, vectors of unequal
-    sizes, or no room for a name is a ValueError.
-    """
-    if not 1 <= len(groups) <= len(CURVES):
-        raise ValueError(f"{len(groups)} groups: draw between one and {len(CURVES)}")
-    spots = _seen(groups)
-    ends = [end for named in spots.values() for end in named.values()]
-    low, high = ([pick(end[i] for end in ends) for i in (0, 1)] for pick in (min, max))
-    spread = max(high[0] - low[0], high[1] - low[1]) or 1.0
-    unit = ROOM / spread
-    left = (PHONE - unit * (high[0] - low[0])) / 2 - unit * low[0]
-    base = MARGIN + 62 + unit * high[1]
-    tall = unit * (high[1] - low[1])
-    at = {
-        (group, name): (left + unit * x, base - unit * y)
-        for group, named in spots.items()
-        for name, (x, y) in named.items()
-    }
-    bottom = MARGIN + 62 + tall + 38
-    key = [text_width(group, SMALL) + 34 for group in spots]
-    lines, x = 1, float(MARGIN)
-    for step in key:
-        if x + step > PHONE - MARGIN:
-            lines, x = lines + 1, float(MARGIN)
-        x += step
-    with page(PHONE, bottom + 24 * lines + MARGIN) as axes:
-        axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
-        taken = [Bbox.from_bounds(x, y, 0, 0).padded(6) for x, y in at.values()]
-        named_at = {name: place for (_, name), place in at.items()}
-        beside: list[Bbox] = []  # of the arrows: their names stand off them if there is room
-        for start, end in ways:
-            (x, y), (to_x, to_y) = named_at[start], named_at[end]
-            arrow(axes, [(x, y), (to_x, to_y)], SOFT, 1, gap=6.7)
-            for k in range(1, 40):
-                at_k = (x + (to_x - x) * k / 40, y + (to_y - y) * k / 40)
-                beside.append(Bbox.from_bounds(*at_k, 0, 0).padded(2))
-        for i, (group, named) in enumerate(spots.items()):
-            mark: Any = {"color": CURVES[i], "marker": MARKERS[i], "ls": "", "ms": 6, "mew": 0}
-            for name in named:
-                axes.plot(*at[group, name], **mark, zorder=2)
-                spot = at[group, name]
-                taken.append(_beside(axes, spot, name, CURVES[i], taken, bottom, beside))
-        x, y = float(MARGIN), bottom + 10
-        for i, (group, step) in enumerate(zip(spots, key, strict=True)):
-            if x + step > PHONE - MARGIN:
-                x, y = float(MARGIN), y + 24
-            axes.plot(x + 6, y, color=CURVES[i], marker=MARKERS[i], ls="", ms=6, mew=0)
-            axes.text(x + 16, y, group, size=SMALL, va="center_baseline")
-            x += step
-        description = "; ".join(f"{group}: {', '.join(named)}" for group, named in spots.items())
-        if ways:
-            description += f". Arrows lead from {', '.join(' to '.join(path) for path in ways)}"
-        return finish(axes, alt or f"Points in a plane, {title}: {description}.")
-
-
-def _seen(groups: Mapping[str, Mapping[str, Values]]) -> dict[str, dict[str, Pair]]:
-    """Each point's place, by the two directions in which all of them spread most."""
-    named = [(group, name) for group, points in groups.items() for name in points]
-    rows = [read_values(groups[group][name], name) for group, name in named]
-    if len({*(row.shape for row in rows)}) != 1 or len(rows) < 3 or rows[0].numel() < 2:
-        raise ValueError("pass at least three vectors, all of the same two numbers or more")
-    x = torch.stack([row.flatten() for row in rows])
-    if x.isinf().any():
-        raise ValueError("a vector holds -inf: only finite numbers can be drawn")
-    if x.shape[1] > 2:
-        x = x - x.mean(0)
-        x = x @ torch.linalg.svd(x, full_matrices=False).Vh[:2].T
-        x = x * x.gather(0, x.abs().argmax(0, keepdim=True)).sign()  # else the side is chance
-    spots: dict[str, dict[str, Pair]] = {group: {} for group in groups}
-    for (group, name), (right, up) in zip(named, x.tolist(), strict=True):
-        spots[group][name] = (right, up)
-    return spots
-
-
-def _beside(
-    axes: Axes,
-    at: Pair,
-    name: str,
-    colour: str,
-    taken: Sequence[Bbox],
-    bottom: Number,
-    better_off: Sequence[Bbox] = (),
-) -> Bbox:
-    """The name of a point, at the first place near it that is free; which one that is.
-
-    Right beside the point, it takes one that is also off ``better_off``, if there is one.
-    """
-    wide = text_width(name, SMALL)
-    near = [(spot, [*taken, *better_off]) for spot in BESIDE[:NEAR]]
-    tries = near + [(spot, [*taken]) for spot in BESIDE]
-    for (dx, dy, side), others in tries:
-        x, y = at[0] + dx, at[1] + dy
-        left = {"left": x, "center": x - wide / 2, "right": x - wide}[side]
-        place = Bbox.from_bounds(left, y - 7, wide, 14)
-        inside = left > MARGIN and left + wide < PHONE - MARGIN and MARGIN + 26 < y < bottom
-        if inside and not any(place.overlaps(other) for other in others):
-            look: Any = {"size": SMALL, "color": colour, "ha": side, "va": "center"}
-            halo = withStroke(linewidth=4, foreground=PAPER)  # an arrow passes behind a name
-            axes.text(x, y, name, **look, zorder=3, path_effects=[halo])
-            return place
-    raise ValueError(f"there is no room for {name!r}: draw fewer points, or shorter names")
 
 
 def softmax_bars(names: Sequence[str], logits: Values, *, alt: str = "") -> Figure:

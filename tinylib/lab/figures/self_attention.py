@@ -1,18 +1,18 @@
 """Chapter 06: weighted averages of words, queries and keys, and the ways between words."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import ceil
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch, Polygon, Rectangle
+from matplotlib.patches import Polygon, Rectangle
 
 from tinylib.lab.figures.diagram import KINDS, Box, diagram
 from tinylib.lab.figures.grid import Grid, heading, label, named, share, single, vector
 from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width
 from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values
-from tinylib.lab.figures.style import COLOURS, GRID, HATCH, INK, MARGIN, PAPER, PHONE, SOFT
+from tinylib.lab.figures.style import COLOURS, GRID, HATCH, INK, MARGIN, PAPER, SOFT
 
 
 def architecture() -> Figure:
@@ -232,104 +232,6 @@ SIDES: dict[str, tuple[int, int]] = {  # where a name stands beside its point
 }
 
 
-def queries_and_keys(
-    queries: Mapping[str, Values],
-    keys: Mapping[str, Values],
-    values: Mapping[str, Number],
-    *,
-    title: str,
-    values_title: str,
-    hollow: Collection[str] = (),
-    sides: Mapping[str, str] | None = None,
-    alt: str = "",
-) -> Figure:
-    """Two queries as arrows and keys as points, in the plane through 0 and both queries.
-
-    A dot product with a query is the same in this plane as in all dimensions, because what a key
-    has beyond it is at right angles to both. Below, the numbers `says` of some words as bars to
-    both sides of 0. `sides` puts a name to the left of its point, above or below it, and the points
-    of `hollow` are rings. Other than two queries, or queries in one line, are a ValueError.
-
-    To the right the first query's score grows more than the second's, and upwards both grow alike.
-    """
-    if len(queries) != 2:
-        raise ValueError(f"{len(queries)} queries: pass two, which make the plane")
-    first, second = (read_values(query, name) for name, query in queries.items())
-    across = (first - second) / max(float((first - second).norm()), 1e-12)
-    rest = first - (first @ across) * across
-    if float(rest.norm()) < 1e-6:
-        raise ValueError("the queries lie in one line: there is no plane through both")
-    up = rest / rest.norm()
-    seen = {
-        name: (float(value @ across), float(value @ up))
-        for group in (queries, keys)
-        for name, value in ((name, read_values(v, name)) for name, v in group.items())
-        if group is queries or name not in queries
-    }
-    arrows = {name: seen[name] for name in queries}
-    points = {name: seen[name] for name in keys}
-    xs, ys = zip(*seen.values(), (0.0, 0.0), strict=True)
-    inner = PHONE - 2 * MARGIN
-    unit = (inner - 130) / (max(xs) - min(xs))
-    x0 = MARGIN + 66 - unit * min(xs)
-    top = MARGIN + 60
-    y0 = top + unit * max(ys)
-    below = y0 - unit * min(ys) + 66
-    row, middle = 21, MARGIN + inner / 2 + 30
-    most = max(map(abs, values.values()), default=1.0)
-    with page(PHONE, below + 24 + row * len(values) + 10 + MARGIN) as axes:
-        axes.text(MARGIN, MARGIN + 10, title, size=TITLE, weight="bold", va="center")
-        axes.plot([MARGIN, PHONE - MARGIN], [y0, y0], color=GRID, lw=1, zorder=1)
-        axes.plot([x0, x0], [top - 12, below - 54], color=GRID, lw=1, zorder=1)
-        one, other = queries
-        for edge, name, at in (
-            ("left", f"← rather for “{other}”", MARGIN),
-            ("right", f"rather for “{one}” →", PHONE - MARGIN),
-        ):
-            axes.text(at, below - 38, name, size=SMALL, color=SOFT, ha=edge, va="center")
-        axes.text(x0 + 5, top - 8, "↑ for both", size=SMALL, color=SOFT, va="center")
-        axes.plot(x0, y0, marker="o", ms=6, color=COLOURS["query"], mew=0, zorder=2)
-        head: Any = {"arrowstyle": "-|>,head_length=6,head_width=3.4", "mutation_scale": 1.2}
-        for name, (x, y) in arrows.items():
-            tip = (x0 + unit * x, y0 - unit * y)
-            line: Any = {"color": COLOURS["query"], "lw": 3.2, "shrinkA": 0, "shrinkB": 0}
-            axes.add_patch(FancyArrowPatch((x0, y0), tip, **head, **line, zorder=2))
-            half = text_width(f"query of “{name}”", SMALL) * 1.15 / 2
-            place = (x0 + unit * x / 2 + (8 if x > 0 else -8), y0 - unit * y / 2 + 21)
-            place = (min(max(place[0], MARGIN + half), PHONE - MARGIN - half), place[1])
-            _label(axes, place, f"query of “{name}”", COLOURS["query"], bold=True)
-        for name, (x, y) in points.items():
-            spot = (x0 + unit * x, y0 - unit * y)
-            ring = {"mfc": PAPER, "mec": COLOURS["key"], "mew": 1.8, "ms": 6}
-            full = {"color": COLOURS["key"], "mec": PAPER, "ms": 7}
-            look: Any = ring if name in hollow else full
-            axes.plot(*spot, marker="o", zorder=3, **look)
-            dx, dy = SIDES[(sides or {}).get(name, "right")]
-            shift = dx * (8 + text_width(name, SMALL) / 2)
-            _label(axes, (spot[0] + shift, spot[1] + 15 * dy), name, COLOURS["key"])
-        axes.text(MARGIN, below, values_title, size=TITLE, weight="bold", va="center")
-        for i, (name, number) in enumerate(values.items()):
-            y = below + 26 + row * i
-            long = number / most * (inner / 2 - 110)
-            bar: Any = {"fc": COLOURS["value"], "ec": "none", "zorder": 2}
-            axes.add_patch(Rectangle((middle, y - 6.5), long, 13, **bar))
-            axes.text(MARGIN + 66, y, name, size=SMALL, ha="right", va="center_baseline")
-            figure = f"{number:+.1f}".replace("-", "−")
-            side: Any = {"ha": "left" if number >= 0 else "right", "va": "center_baseline"}
-            figure_x = middle + long + (6 if number >= 0 else -6)
-            axes.text(figure_x, y, figure, size=SMALL, color=COLOURS["value"], **side)
-        ends = (below + 15, below + 26 + row * (len(values) - 1) + 11)
-        axes.plot([middle, middle], ends, color=SOFT, lw=1, zorder=3)
-        where = [f"{name} ({x:.1f}, {y:.1f})" for name, (x, y) in points.items()]
-        ways = [f"{name} ({x:.1f}, {y:.1f})" for name, (x, y) in arrows.items()]
-        numbers = [f"{name} {number:.1f}" for name, number in values.items()]
-        description = (
-            f"{title}: queries of {' and '.join(ways)} as arrows, keys of {', '.join(where)} "
-        )
-        description += f"as points. {values_title}: {', '.join(numbers)}."
-        return finish(axes, alt or description.replace("-", "−"))
-
-
 def dropout(words: Sequence[str], before: Values, after: Values, titles: Sequence[str]) -> Figure:
     """A row of attention weights as bars, and below it the same after dropout, with their sums.
 
@@ -413,7 +315,7 @@ def worked_attention(
     columns = [  # how the dot product of wide vectors comes from what is shown
         *([(f"{k.shape[1]} numbers", dots / repeat, ".4g")] if repeat > 1 else []),
         (f"× {repeat}: $q_1 \\cdot k$" if repeat > 1 else "$q_1 \\cdot k$", dots, ".0f"),
-        (f"$\\div\\,\\sqrt{{{width}}}$", scores, ".4g"),
+        (f"$\\div\\,\\sqrt{{{width}}}$", scores, ".3g"),
     ]
     below = first.foot + 52  # where the second half begins
     ends = (heading("softmax", "weight", 0), heading("weight × value", "value", 0))

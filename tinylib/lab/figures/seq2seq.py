@@ -138,7 +138,7 @@ class Kept(NamedTuple):
 
 
 def memory(title: str, drawn: Sequence[Kept | tuple[Any, ...]]) -> Figure:
-    """One number of the state, from word to word: what is kept flows through a bar, as wide as z.
+    """One number of the state, from word to word: what is kept flows through a bar, as wide as u.
 
     What is new comes from the word above; at the first word nothing is drawn of either. Lists of
     unlike lengths, more than eight words, or gates beyond 0 and 1 are a ValueError.
@@ -166,7 +166,7 @@ def memory(title: str, drawn: Sequence[Kept | tuple[Any, ...]]) -> Figure:
             look: Any = {"size": SMALL, "va": "center_baseline", "color": SOFT}
             axes.text(MARGIN, top + 8, "is fed", **look)
             axes.text(MARGIN, row + tall / 2, "number", **look)
-            axes.text(MARGIN, row + tall + 14, "gate $z$", **look | {"color": purple})
+            axes.text(MARGIN, row + tall + 14, "gate $u$", **look | {"color": purple})
             for j, (word, gloss) in enumerate(zip(side.words, side.glosses, strict=True)):
                 at = left + step * (j + 0.5) - 4
                 middle: Any = {"ha": "center", "va": "center_baseline"}
@@ -218,17 +218,17 @@ def _note(axes: Axes, at: Point, text: str) -> None:
 
 
 def worked_gru(
-    x: Values, h: Values, r: Values, z: Values, n: Values, notes: Sequence[str] = ()
+    x: Values, h: Values, r: Values, u: Values, n: Values, notes: Sequence[str] = ()
 ) -> Figure:
     """One step of a GRU in numbers: the word and the old state, both gates, the proposal, the mix.
 
     The new state is computed here. `notes` has a word for each of its numbers, of which there are
     four at most. Vectors of unlike sizes, or gates beyond 0 and 1, are a ValueError.
     """
-    word, old, reset, update, new = (read_values(v, "a vector") for v in (x, h, r, z, n))
+    word, old, reset, update, new = (read_values(v, "a vector") for v in (x, h, r, u, n))
     D = len(old)
     if not old.shape == reset.shape == update.shape == new.shape == (D,) or not 1 <= D <= 4:
-        raise ValueError("h, r, z and n need the same size, of one to four numbers")
+        raise ValueError("h, r, u and n need the same size, of one to four numbers")
     if any((gate < 0).any() or (gate > 1).any() for gate in (reset, update)):
         raise ValueError("a gate lies between 0 and 1: take the sigmoid")
     kept, taken = update * old, (1 - update) * new
@@ -240,14 +240,14 @@ def worked_gru(
     tops = [MARGIN + 30 + 104 * i for i in range(4)]
     with page(ACROSS, tops[3] + TALL + (30 if notes else 8) + MARGIN) as axes:
         spots = {
-            "x": (left, tops[0], "word $x$", word, ""),
-            "h": (right, tops[0], "old state $h$", old, ""),
-            "r": (left, tops[1], "reset gate $r$", reset, "weight"),
-            "n": (middle, tops[1], "proposal $n$", new, ""),
-            "z": (right, tops[1], "update gate $z$", update, "weight"),
-            "taken": (middle, tops[2], "$(1 - z) \\odot n$", taken, ""),
-            "kept": (right, tops[2], "$z \\odot h$", kept, ""),
-            "after": ((middle + right) / 2, tops[3], "new state $h'$, their sum", after, ""),
+            "x": (left, tops[0], "word $x_s$", word, ""),
+            "h": (right, tops[0], "old state $h_{s-1}$", old, ""),
+            "r": (left, tops[1], "reset gate $r_s$", reset, "weight"),
+            "n": (middle, tops[1], "proposal $n_s$", new, ""),
+            "u": (right, tops[1], "update gate $u_s$", update, "weight"),
+            "taken": (middle, tops[2], "$(1 - u_s) \\odot n_s$", taken, ""),
+            "kept": (right, tops[2], "$u_s \\odot h_{s-1}$", kept, ""),
+            "after": ((middle + right) / 2, tops[3], "new state $h_s$, their sum", after, ""),
         }
         places = {}
         for name, (x0, y0, title, values, role) in spots.items():
@@ -266,11 +266,11 @@ def worked_gru(
             axes.plot([x0, x0], [tops[0] + TALL + 2, bus], color=SOFT, lw=1.3, zorder=1.5)
         reach = [min(*ends, places["r"].x0 + wide / 2), max(ends)]
         axes.plot(reach, [bus, bus], color=SOFT, lw=1.3, zorder=1.5)
-        for name in ("r", "n", "z"):
+        for name in ("r", "n", "u"):
             x0 = (places[name].x0 + places[name].x1) / 2
             arrow(axes, [(x0, bus), (x0, tops[1] - head)])
         for source, target, start, stop in (
-            *(("n", "taken", 0.5, 0.5), ("z", "taken", 0.1, 0.85), ("z", "kept", 0.4, 0.5)),
+            *(("n", "taken", 0.5, 0.5), ("u", "taken", 0.1, 0.85), ("u", "kept", 0.4, 0.5)),
             *(("taken", "after", 0.6, 0.3), ("kept", "after", 0.4, 0.7)),
         ):
             a, b = places[source], places[target]
@@ -291,7 +291,7 @@ def worked_gru(
                     "the word x",
                     "the old state h",
                     "the reset gate r",
-                    "the update gate z",
+                    "the update gate u",
                     "the proposal n",
                     "the new state",
                 ),
@@ -300,8 +300,8 @@ def worked_gru(
             )
         ]
         remarks = f" Its numbers are: {', '.join(notes)}." if notes else ""
-        alt = f"One step of a GRU in numbers: {'; '.join(descriptions)}, which is z times h "
-        return finish(axes, f"{alt}plus 1 − z times n, number by number.{remarks}")
+        alt = f"One step of a GRU in numbers: {'; '.join(descriptions)}, which is u times h "
+        return finish(axes, f"{alt}plus 1 − u times n, number by number.{remarks}")
 
 
 class Run(NamedTuple):

@@ -87,7 +87,7 @@ class Gates(NamedTuple):
     """Of each step of a decoder its new state, and the update gate that made it."""
 
     states: Float[Tensor, "T D"]
-    z: Float[Tensor, "T D"]
+    u: Float[Tensor, "T D"]
 
 
 @in_eval_mode
@@ -99,11 +99,11 @@ def gates(model: Seq2Seq, source: Int[Tensor, " S"], fed: Int[Tensor, " T"]) -> 
     h, states, kept = state.hidden[0, 0], [], []
     for token, embedded in zip(fed, decoder.embedding(fed), strict=True):
         x = torch.cat([embedded, state.context[0]])
-        _, z, _ = (w_x @ x + b_x + w_h @ h + b_h).chunk(3)
+        _, u, _ = (w_x @ x + b_x + w_h @ h + b_h).chunk(3)
         _, new = decoder.read(token[None, None], state)
         state, h = new, new.hidden[0, 0]
         states.append(h)
-        kept.append(torch.sigmoid(z))
+        kept.append(torch.sigmoid(u))
     return Gates(torch.stack(states), torch.stack(kept))
 
 

@@ -68,7 +68,7 @@ export default live(
         "side",
         ui.use(sentence, "source", "English sentence"),
         ui.knobs(
-          ui.slider("width", "beam width W", 1, 5, 1),
+          ui.slider("width", "beam width", 1, 5, 1),
           ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
         ),
       ),

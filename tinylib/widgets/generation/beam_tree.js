@@ -288,7 +288,7 @@ export default live(
         "side",
         ...textOfEach(ui, "Your story, up to a question"),
         ui.knobs(
-          ui.slider("width", "beam width W", 1, 5, 1),
+          ui.slider("width", "beam width", 1, 5, 1),
           ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
           ui.slider("length", "tokens to write", 1, 32, 1),
         ),

@@ -865,7 +865,7 @@ export default live(
         "side",
         ui.column(ui.use(typed), ui.use(offered)),
         ui.knobs(
-          ui.slider("width", "beam width W", 1, 5, 1),
+          ui.slider("width", "beam width", 1, 5, 1),
           ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
         ),
         ui.use(french),
