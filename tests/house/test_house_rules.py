@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -261,13 +262,17 @@ def test_the_readme_and_the_first_chapter_list_the_chapters_of_the_site() -> Non
 
 def test_the_first_page_counts_and_reckons_from_the_chapters() -> None:
     screen = "".join(cell.source for cell in cells(CHAPTERS[0])[:4])
-    stems = [one.stem for one in road.milestones()]
-    numbered = sum(stem[0].isdigit() for stem in stems)
     numbers = [int(number) for number in re.findall(r"\d+", screen.partition('class="facts"')[2])]
-    files = ((CHAPTERS[0].parent / f"{stem}.ipynb").read_text() for stem in stems)
-    both = zip(*(road.minutes(json.loads(file)) for file in files), strict=True)
-    play, work = (round(sum(some) / 60) for some in both)
-    wanted = [play + work, play, work, numbered, len(stems) - numbered, len(WIDGET_MODULES)]
+    every = [one.stem for one in road.milestones() if one.stem[0].isdigit()]
+    pages = {path.stem: json.loads(path.read_text("utf-8")) for path in CHAPTERS}
+
+    def hours(stems: Iterable[str], kind: int) -> int:
+        return round(sum(road.minutes(pages[stem])[kind] for stem in stems) / 60)
+
+    work = hours([stem for stem in pages if stem.removesuffix("_further") in every], 1)
+    tour = road.minutes(pages[TOUR], road.STOP)[0]
+    wanted = [len(road.STRAIGHT), hours(road.STRAIGHT, 0), len(every), hours(every, 0), work, tour]
+    wanted.append(len(WIDGET_MODULES))
     assert numbers[: len(wanted)] == wanted, f"{CHAPTERS[0].name} says {numbers}; it is {wanted}"
 
 

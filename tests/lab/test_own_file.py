@@ -15,6 +15,7 @@ from torch.testing import assert_close
 from tinylib.generation import sample, top_k, top_p
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab.own_file import assemble, cut, grow, imported, piece
+from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.normalization import rms_norm
 from tinylib.positional_encoding import angles, rotary
 
@@ -185,3 +186,127 @@ def test_a_folder_that_cannot_be_written_is_no_hindrance(
     module = grow("01", tmp_path / "file" / "my_gpt.py")
     assert_close(module.softmax(LOGITS), LOGITS.softmax(-1))
     assert "cannot be written here" in capsys.readouterr().out
+
+
+# What a piece has to do, and mistakes that a reader could make in it -----------------------------
+
+
+def check_01(own: Any) -> None:
+    targets = torch.tensor([1, 3])
+    for logits in (LOGITS, torch.tensor([[1000.0, 0.0, 0.0, 0.0], [0.0, -1000.0, 0.0, 5.0]])):
+        assert_close(own.softmax(logits), logits.softmax(-1))
+        wanted = torch.nn.functional.cross_entropy(logits, targets)
+        assert_close(own.cross_entropy(logits, targets), wanted)
+    three = torch.stack([LOGITS, 2 * LOGITS])
+    assert_close(own.softmax(three), three.softmax(-1))
+
+
+def check_04(own: Any) -> None:
+    q, k, v = torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 5, 6)
+    mask = torch.tensor([[True, True, False, True, False]]).expand(3, 5)
+    attention = torch.nn.functional.scaled_dot_product_attention
+    assert_close(own.attend(q, k, v), attention(q, k, v))
+    assert_close(own.attend(q, k, v, mask), attention(q, k, v, mask))
+
+
+def check_06(own: Any) -> None:
+    assert own.causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True] * 3]
+    layer, x = own.SelfAttention(6), torch.randn(2, 5, 6)
+    q, k, v = (x @ w.weight.T for w in (layer.w_q, layer.w_k, layer.w_v))
+    assert layer.w_q.bias is None and own.SelfAttention(6, bias=True).w_v.bias is not None
+    attention = torch.nn.functional.scaled_dot_product_attention
+    assert_close(layer(x), attention(q, k, v, is_causal=True))
+
+
+def check_07(own: Any) -> None:
+    layer, x = own.LearnedPositions(9, 6), torch.randn(2, 4, 6)
+    assert layer.w_pos.requires_grad and layer.w_pos.std() < 0.1
+    assert_close(layer(x), x + layer.w_pos[:4])
+    assert_close(layer(x, 3), x + layer.w_pos[3:7])
+    assert_close(own.angles(4, 6, 2, 100.0), angles(4, 6, 2, 100.0))
+    assert_close(own.rotate(x, own.angles(4, 6, 5)), rotary(x, 5))
+    assert own.rotate(x.double(), own.angles(4, 6)).dtype == torch.float64
+
+
+def check_08(own: Any) -> None:
+    layer, x = own.MultiHeadAttention(6, 3), torch.randn(2, 5, 6)
+    course = MultiHeadAttention(6, 3, causal=True)
+    course.load_state_dict(layer.state_dict())
+    assert_close(layer(x), course(x))
+    cache = WHOLE.KVCache()
+    parts = [layer(x[:, :3], cache), layer(x[:, 3:], cache)]
+    assert_close(torch.cat(parts, 1), layer(x))
+
+
+CHECKS = {"01": check_01, "04": check_04, "06": check_06, "07": check_07, "08": check_08}
+SLIPS = """
+01  .amax(-1, keepdim=True) → .amax()
+01  (logits - top).exp() → logits.exp()
+01  e.sum(-1, keepdim=True) → e.sum(0, keepdim=True)
+01  e / e.sum(-1, keepdim=True) → e / e.sum()
+01  logits.logsumexp(-1, keepdim=True) → logits.exp().sum(-1, keepdim=True).log()
+01  return -ln_p → return ln_p
+01  .mean() → .sum()
+01  ln_p = logits - logits.logsumexp(-1, keepdim=True) → ln_p = logits
+04  k.mT → k
+04  / q.shape[-1] ** 0.5 → / 1
+04  q.shape[-1] ** 0.5 → q.shape[-1]
+04  q.shape[-1] ** 0.5 → k.shape[-2] ** 0.5
+04  ~mask → mask
+04  -torch.inf → 0.0
+04  softmax(scores) @ v → softmax(scores.mT).mT @ v
+04  softmax(scores) @ v → scores @ v
+06  .tril() → .triu()
+06  .tril() → .tril(-1)
+06  dtype=torch.bool → dtype=torch.long
+06  self.w_v(x), mask → self.w_v(x)
+06  attend(self.w_q(x), self.w_k(x) → attend(self.w_k(x), self.w_q(x)
+06  self.w_v(x) → x
+06  nn.Linear(D, D, bias) → nn.Linear(D, D)
+07  offset : offset + x.shape[-2] → : x.shape[-2]
+07  offset : offset + x.shape[-2] → offset : x.shape[-2]
+07  * 0.02 → * 1
+07  nn.Parameter(torch.randn(max_len, D) * 0.02) → torch.randn(max_len, D) * 0.02
+07  + self.w_pos → * self.w_pos
+07  + offset → - offset
+07  base ** - → base **
+07  / d_k → / 2 / d_k
+07  x[..., 0::2], x[..., 1::2] → x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+07  a * cos - b * sin → a * cos + b * sin
+07  a * sin + b * cos → a * sin - b * cos
+07  a * cos - b * sin, a * sin + b * cos → a * sin + b * cos, a * cos - b * sin
+07  .flatten(-2) → .mT.flatten(-2)
+08  D // H → H
+08  .transpose(1, 2)\\n → \\n
+08  z.transpose(1, 2).flatten(2) → z.flatten(2)
+08  self.split(q), self.split(k), self.split(v) → self.split(q), self.split(k), self.split(k)
+08  k, v = cache.append(k, v) → cache.append(k, v)
+08  [-q.shape[-2] :] → [: q.shape[-2]]
+08  causal_mask(k.shape[-2]) → causal_mask(k.shape[-2]).T
+08  , mask) → )
+08  self.w_o(self.merge(attend(q, k, v, mask))) → self.merge(attend(q, k, v, mask))
+"""
+MISTAKES = [
+    (line[:2], *line[4:].replace("\\n", "\n").split(" → ")) for line in SLIPS.split("\n") if line
+]
+
+
+def slipped(number: str, right: str, wrong: str) -> ModuleType:
+    """The file with a mistake in one piece, wherever the piece says so."""
+    code = piece(number)
+    assert right in code, f"the piece of {number} has no {right!r}"
+    before = assemble(one for one in PIECES if one < number)
+    return imported(f"{before}\n\n{code.replace(right, wrong)}", Path("my_gpt.py"))
+
+
+@pytest.mark.parametrize("number", CHECKS)
+def test_a_piece_passes_its_check_by_itself(number: str) -> None:
+    torch.manual_seed(0)
+    CHECKS[number](slipped(number, "", ""))
+
+
+@pytest.mark.parametrize(("number", "right", "wrong"), MISTAKES)
+def test_a_mistake_in_a_piece_is_found(number: str, right: str, wrong: str) -> None:
+    torch.manual_seed(0)
+    with pytest.raises(Exception):  # noqa: B017 (a wrong number, a wrong shape, a missing name)
+        CHECKS[number](slipped(number, right, wrong))

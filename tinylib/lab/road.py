@@ -22,7 +22,7 @@ MINUTES = {
     "rows": 0.71,
     "questions": 1.2,
 }
-STOP = 2.0  # minutes at a widget of the ten-minute tour, which asks for one thing
+STOP = 3.0  # minutes at a widget of the ten-minute tour, which asks for one thing
 STARS = {1: 5, 2: 11, 3: 18}  # minutes for an exercise with so many of them
 
 
