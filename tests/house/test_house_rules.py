@@ -545,6 +545,50 @@ def test_every_picture_is_described_and_nbconvert_shows_it_and_writes_scripts(
     assert not caplog.records
 
 
+# A letter with what tells it from others: bold, or the index of a width.
+SYMBOL = re.compile(r"\\mathbf\{(\w)\}|\\(alpha|theta|sigma)\b|\\[a-zA-Z]+|([A-Za-z])(_[kv]\b)?")
+APART_FROM_LETTERS = re.compile(
+    r"\\(?:text|mathrm|operatorname|textit|textcolor|begin|end)\{[^}]*\}(?:\{[rcl|]+\})?"
+)
+
+
+def symbols(formula: str) -> set[str]:
+    """The letters of a formula: x, **X** as X bold, and the widths d_k and d_v by themselves."""
+    named = re.sub(r"([WUb])_(?:\{[^}]*\}|\w)", r"\1", APART_FROM_LETTERS.sub(" ", formula))
+    found = SYMBOL.findall(named)  # of a parameter, its index is a name
+    return {
+        f"bold {bold}" if bold else greek or (f"d{index}" if letter == "d" and index else letter)
+        for bold, greek, letter, index in found
+        if bold or greek or letter
+    }
+
+
+def test_each_letter_in_the_formulas_of_a_core_has_one_meaning() -> None:
+    """A row of the tables on the page of notation, and only one, explains it."""
+    notation = (ROOT / "chapters" / "notation.md").read_text("utf-8")
+    explained: list[str] = []
+    for first in re.findall(r"^\| (\$.*?) \|", notation, flags=re.M):
+        explained += {letter for one in re.findall(r"\$(.*?)\$", first) for letter in leading(one)}
+    twice = {letter for letter in explained if explained.count(letter) > 1}
+    assert not twice, f"chapters/notation.md explains {twice} in two rows"
+    for path in CORES:
+        for cell in cells(path):
+            if cell.cell_type == "code":
+                continue
+            if re.search(r"^## (Exercises|Papers)", cell.source, re.M):
+                break
+            for formula in re.findall(r"\$\$?([^$]+)\$\$?", cell.source):
+                new = symbols(formula) - {*explained}
+                assert not new, (
+                    f"cell '{cell.id}', ${formula}$: no row of notation.md explains {new}"
+                )
+
+
+def leading(symbol: str) -> set[str]:
+    """x of x_s: what stands before the index, but for a width, whose index belongs to it."""
+    return symbols(symbol if re.fullmatch(r"d_[kv]", symbol) else re.sub(r"_.*", "", symbol))
+
+
 @each_chapter
 def test_special_tokens_are_not_taken_for_tags(path: Path) -> None:
     """<pad> in prose is a tag to a browser, and is not seen: it stands in backticks."""

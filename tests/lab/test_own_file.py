@@ -272,9 +272,9 @@ SLIPS = """
 07  base ** - → base **
 07  / d_k → / 2 / d_k
 07  x[..., 0::2], x[..., 1::2] → x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
-07  a * cos - b * sin → a * cos + b * sin
-07  a * sin + b * cos → a * sin - b * cos
-07  a * cos - b * sin, a * sin + b * cos → a * sin + b * cos, a * cos - b * sin
+07  even * cos - odd * sin → even * cos + odd * sin
+07  even * sin + odd * cos → even * sin - odd * cos
+07  even * cos - odd * sin, even * sin + odd * cos → even * sin + odd * cos, even * cos - odd * sin
 07  .flatten(-2) → .mT.flatten(-2)
 08  D // H → H
 08  .transpose(1, 2)\\n → \\n

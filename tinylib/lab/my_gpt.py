@@ -59,10 +59,11 @@ def angles(T, d_k, offset=0, base=10_000.0):  # (T, d_k/2), in radians
     return (torch.arange(T) + offset)[:, None] * speed
 
 
-def rotate(x, theta):  # (..., T, d_k): each pair of neighbours (a, b) turns
-    a, b = x[..., 0::2], x[..., 1::2]
+def rotate(x, theta):  # (..., T, d_k): each pair of neighbours turns
+    even, odd = x[..., 0::2], x[..., 1::2]
     cos, sin = theta.cos().to(x), theta.sin().to(x)  # in the type of x
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
+    turned = [even * cos - odd * sin, even * sin + odd * cos]
+    return torch.stack(turned, -1).flatten(-2)
 
 
 # --- 08 Multi-head attention: H heads, each in its own part of the vector ---
