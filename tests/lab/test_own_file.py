@@ -242,8 +242,8 @@ CHECKS = {"01": check_01, "04": check_04, "06": check_06, "07": check_07, "08": 
 SLIPS = """
 01  .amax(-1, keepdim=True) → .amax()
 01  (logits - top).exp() → logits.exp()
-01  e.sum(-1, keepdim=True) → e.sum(0, keepdim=True)
-01  e / e.sum(-1, keepdim=True) → e / e.sum()
+01  exps.sum(-1, keepdim=True) → exps.sum(0, keepdim=True)
+01  exps / exps.sum(-1, keepdim=True) → exps / exps.sum()
 01  logits.logsumexp(-1, keepdim=True) → logits.exp().sum(-1, keepdim=True).log()
 01  return -ln_p → return ln_p
 01  .mean() → .sum()

@@ -10,8 +10,8 @@ from torch import nn
 # --- 01 Encoder and decoder: from logits to a loss ---
 def softmax(logits):  # (..., V) to probabilities (..., V)
     top = logits.amax(-1, keepdim=True)
-    e = (logits - top).exp()  # the same result, and nothing overflows
-    return e / e.sum(-1, keepdim=True)
+    exps = (logits - top).exp()  # the same result, and nothing overflows
+    return exps / exps.sum(-1, keepdim=True)
 
 
 def cross_entropy(logits, targets):  # (..., V) and (...) to one number

@@ -117,7 +117,7 @@ def softmax_bars(names: Sequence[str], logits: Values, *, alt: str = "") -> Figu
     zero = left + unit * below
     look: Any = {"size": SMALL, "va": "center_baseline"}
     with page(PHONE, bottom + 34 + MARGIN) as axes:
-        heads = ["logit $z$", "$e^{\\,z}$", "share: $e^{\\,z}$ ÷ sum"]
+        heads = ["logit", "exp(logit)", "share: exp ÷ sum"]
         for i, head in enumerate(heads):
             axes.text(left + room * i, top - 16, head, size=TEXT, va="center_baseline")
         columns = [
