@@ -194,7 +194,7 @@ def words_in_view(page: str) -> int:
     for section in article.select("section#exercises, section#exercises ~ section"):
         section.decompose()
     for part in article.select(
-        ".backstage, .chapter-facts, pre, script, style, annotation, .katex"
+        ".backstage, .fold, .chapter-facts, pre, script, style, annotation, .katex"
     ):
         part.decompose()
     for part in article.select("details > :not(summary), .tl-live :not(p, :has(p))"):
