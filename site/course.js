@@ -58,7 +58,10 @@ const chosen = new URLSearchParams(location.search).get("road");
 if (chosen) localStorage.setItem(ROAD, chosen);
 if (localStorage.getItem(ROAD) === "straight") {
   document.documentElement.classList.add("straight-road");
-  const here = location.pathname.split("/").pop().replace(/(_further)?\.html$/, "");
+  const here = location.pathname
+    .split("/")
+    .pop()
+    .replace(/(_further)?\.html$/, "");
   const stops = [...document.querySelectorAll(".bd-sidebar-primary li[data-straight]")];
   const at = stops.findIndex((stop) => stop.getAttribute("data-chapter") === here);
   const behind = location.pathname.endsWith("_further.html");
