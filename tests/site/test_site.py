@@ -33,7 +33,7 @@ from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 from refresh import CHAPTERS
 
-from tinylib.lab import road
+from tinylib.lab import own_file, road
 
 THEME_PAGES = ["genindex.html", "search.html"]
 AXE = ROOT / "site" / "node_modules" / "axe-core" / "axe.min.js"
@@ -792,6 +792,16 @@ def test_the_road_leads_to_pages_and_shows_what_is_done(opened: Opener) -> None:
     done = "el => getComputedStyle(el.querySelector('.stone'), '::after').content"
     assert stones.first.evaluate(done).strip('"') == "✓"
     assert stones.nth(1).evaluate(done) == "none"
+
+
+def test_the_readers_file_can_be_taken_along_at_each_piece(opened: Opener) -> None:
+    for number in ("01", "08"):
+        (path,) = (page for page in CHAPTER_PAGES if re.search(rf"/{number}_(?!.*further)", page))
+        page = opened(path).page
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Download my_gpt.py").click()
+        text = download.value.path().read_text("utf-8")
+        assert text == own_file.assemble(one for one in own_file.cut()[1] if one <= number)
 
 
 def test_an_old_address_leads_on_with_all_that_stands_behind_it(opened: Opener) -> None:

@@ -17,8 +17,6 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from tinylib.lab.train.files import write
-
 NAME = "my_gpt.py"
 MARK = re.compile(r"^# --- (\d\d) .* ---\n", re.MULTILINE)
 END = "\n\n"  # that many lines are empty between two pieces
@@ -106,6 +104,10 @@ def read(data: bytes, name: str) -> str:
 
 
 def keep(path: Path, text: str) -> None:
+    from tinylib.lab.train.files import (
+        write,
+    )  # the site, which only cuts, does without its packages
+
     try:
         write(path, text.encode())
     except OSError as error:
