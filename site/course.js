@@ -52,6 +52,21 @@ codeSwitch?.addEventListener("click", () => {
   for (const fold of codeFolds) fold.toggleAttribute("open", all);
 });
 
+// A link to a widget that now stands on the page behind the chapter leads on to it. There it may be
+// another one of its kind.
+const MOVED = {
+  "self_attention-4": "self_attention",
+  "self_attention-3": "self_attention-2",
+  "decoding-2": "decoding",
+};
+const [, copied] = /^#live-([\w-]+)=/.exec(location.hash) ?? [];
+const behindThis = location.pathname.replace(/\.html$/, "_further.html");
+if (copied && document.querySelector(`a[href^="${behindThis.split("/").pop()}"]`)) {
+  const [kind, number = "1"] = copied.split("-");
+  if (document.querySelectorAll(`.tl-live[data-widget="${kind}"]`).length < Number(number))
+    location.replace(behindThis + location.hash.replace(copied, MOVED[copied] ?? copied));
+}
+
 // Whoever came by the straight road is led along it, from each chapter to the next.
 const ROAD = "road-to-gpt-road";
 const chosen = new URLSearchParams(location.search).get("road");
@@ -78,7 +93,7 @@ function lead(side, stop) {
   const to = stop?.querySelector("a");
   if (!link || !to) return;
   link.setAttribute("href", to.getAttribute("href"));
-  const title = to.cloneNode(true);
+  const title = /** @type {Element} */ (to.cloneNode(true));
   title.querySelector(".chapter-minutes")?.remove();
   link.querySelector(".prev-next-title").textContent = title.textContent.trim();
 }

@@ -75,6 +75,7 @@ PATIENCE = 180_000  # ms: tests wait for conditions, and a busy machine takes it
 expect.set_options(timeout=PATIENCE)
 SCREEN: Any = {"width": 1280, "height": 900}
 CHAPTER = "chapters/06_self_attention.html"
+FURTHER = "chapters/06_self_attention_further.html"  # its first widget says "Your journey"
 WIDGETS = {widget.stem: widget for widget in export.widgets()}
 
 sys.path.insert(0, str(ROOT / "site"))

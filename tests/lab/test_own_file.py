@@ -134,7 +134,7 @@ def test_the_file_grows_and_is_imported(tmp_path: Path, capsys: pytest.CaptureFi
     assert hasattr(grow("08", path), "MultiHeadAttention")
     grow("04", path)  # a page that is run again takes nothing away
     assert path.read_text() == assemble(["01", "04", "06", "07", "08"])
-    assert capsys.readouterr().out.splitlines()[-1] == "my_gpt.py holds the pieces 01, 04"
+    assert capsys.readouterr().out.splitlines()[-1] == "my_gpt.py has the code of chapters 01, 04"
     program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import my_gpt; my_gpt.attend"
     subprocess.run([sys.executable, "-c", program], check=True)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from browsing import (
-    CHAPTER,
+    FURTHER,
     Opener,
     Visit,
     assert_torch,
@@ -19,13 +19,13 @@ from browsing import (
 )
 from playwright.sync_api import BrowserContext, Locator
 
-BANK, JOURNEY = "self_attention", "self_attention-4"  # the chapter's first widget and its last
-ONLY = BANK  # for conftest: its page with nothing but the chapter's widgets of this kind
+JOURNEY, TRAINED = "self_attention", "self_attention-2"  # the page's first widget and its last
+ONLY = JOURNEY  # for conftest: its page with nothing but the widgets of this kind
 
 
 @pytest.fixture
 def widget(opened: Opener) -> Locator:
-    return opened(CHAPTER).widget(JOURNEY)
+    return opened(FURTHER).widget(JOURNEY)
 
 
 def entry(widget: Locator, name: str, row: str, column: int) -> Locator:
@@ -44,21 +44,30 @@ def test_a_link_restores_the_state(context: BrowserContext, widget: Locator, sit
     link = page.evaluate("navigator.clipboard.readText()")
     assert link == page.url
 
-    address = link.removeprefix(f"{site}/").replace(f"?only={BANK}", "")  # as a reader has it
+    address = link.removeprefix(f"{site}/").replace(f"?only={JOURNEY}", "")  # as a reader has it
     other = Visit(context, site, address)
     restored = other.widget(JOURNEY)
     restored.get_by_text("How much “with” attends").wait_for()
     other.page.wait_for_function("scrollY > 500")
     assert inputs_of(restored) == inputs_of(widget)
     assert_torch(restored, "self_attention")
-    untouched = other.widget(BANK)
-    assert inputs_of(untouched)["words"][0] == "the"
+    untouched = other.widget(TRAINED)
+    assert inputs_of(untouched)["words"][0] == "a"
 
 
 def follow(widget: Locator, name: str, state: dict[str, Any]) -> None:
     """Open a link to this state of the widget in its page."""
     text = base64.urlsafe_b64encode(json.dumps(state).encode()).decode().strip("=")
     widget.page.evaluate("hash => { location.hash = hash; }", f"live-{name}={text}")
+
+
+def test_a_link_to_a_widget_that_moved_finds_it(context: BrowserContext, site: str) -> None:
+    """From when all four widgets of chapter 06 stood on one page."""
+    state = {"inputs": {"words": ["old", "link"], "x": [[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]]}}
+    text = base64.urlsafe_b64encode(json.dumps(state).encode()).decode().strip("=")
+    visit = Visit(context, site, f"chapters/06_self_attention.html#live-self_attention-4={text}")
+    visit.page.wait_for_url("**/06_self_attention_further.html#live-self_attention=*")
+    assert inputs_of(visit.widget(JOURNEY))["words"] == ["old", "link"]
 
 
 def test_a_link_says_where_its_draws_are_of_an_older_generator(
@@ -75,8 +84,8 @@ def test_a_link_says_where_its_draws_are_of_an_older_generator(
 
 
 def test_back_keeps_what_was_edited_since_the_link(context: BrowserContext, site: str) -> None:
-    visit = Visit(context, site, page_with_only(BANK, CHAPTER))
-    page, widget, other = visit.page, visit.widget(JOURNEY), visit.widget(BANK)
+    visit = Visit(context, site, page_with_only(JOURNEY, FURTHER))
+    page, widget, other = visit.page, visit.widget(JOURNEY), visit.widget(TRAINED)
 
     def first(one: Locator) -> str:
         return str(inputs_of(one)["words"][0])
@@ -146,7 +155,7 @@ DAMAGED = [
 
 
 def test_a_damaged_link_shows_the_chapters_example(opened: Opener) -> None:
-    widget = opened(f"{CHAPTER}#live-{JOURNEY}={DAMAGED[0]}").widget(JOURNEY)
+    widget = opened(f"{FURTHER}#live-{JOURNEY}={DAMAGED[0]}").widget(JOURNEY)
     for i, state in enumerate(DAMAGED):
         widget.page.evaluate("hash => { location.hash = hash; }", f"live-{JOURNEY}={state}")
         widget.get_by_text("The link to this state is damaged.").wait_for()

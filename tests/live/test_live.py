@@ -26,7 +26,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Route, expect
 
 from tinylib.lab.train.weights import shipped
 
-PAGE = browsing.page_with_only("self_attention-4", CHAPTER)  # nothing but its fourth widget
+PAGE = browsing.page_with_only("self_attention-1", browsing.FURTHER)  # with one widget alone
 WEIGHTS_FILE = "**/_static/weights/*.safetensors*"
 
 

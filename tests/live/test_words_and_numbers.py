@@ -3,7 +3,7 @@
 import pytest
 import torch
 from browsing import (
-    CHAPTER,
+    FURTHER,
     Opener,
     Pages,
     assert_torch,
@@ -19,12 +19,12 @@ from browsing import (
 )
 from playwright.sync_api import BrowserContext, Locator
 
-ONLY = "self_attention-4"  # for conftest: its page with nothing but the fourth one of them
+ONLY = "self_attention-1"  # for conftest: its page with nothing but the first one of them
 
 
 @pytest.fixture
 def widget(opened: Opener) -> Locator:
-    return opened(CHAPTER).widget("self_attention")
+    return opened(FURTHER).widget("self_attention")
 
 
 def entry(widget: Locator, name: str, row: str, column: int) -> Locator:
@@ -36,10 +36,10 @@ def words_of(widget: Locator) -> list[str]:
 
 
 def test_a_page_that_tests_share_comes_back_as_it_was(opened: Opener) -> None:
-    page = opened(CHAPTER).page
+    page = opened(FURTHER).page
     seen = []
     for _ in range(2):
-        widget = opened(CHAPTER).widget("self_attention")
+        widget = opened(FURTHER).widget("self_attention")
         undo = widget.get_by_role("button", name="Undo")
         focus = page.evaluate("document.activeElement.tagName"), page.evaluate("scrollY")
         shown_now = widget.locator(".frame").text_content(), received(widget)["weights"].tolist()

@@ -76,7 +76,8 @@ def grow(number: str, path: str | Path | None = None) -> ModuleType:
         text = assemble(held | wanted)
         if text.encode() != there:
             keep(path, text)
-        print(f"{NAME} holds the pieces {', '.join(sorted(wanted))}")
+        chapters = "chapters" if len(wanted) > 1 else "chapter"
+        print(f"{NAME} has the code of {chapters} {', '.join(sorted(wanted))}")
     else:
         parts = [(one, *part) for one in sorted(wanted) for part in definitions(piece(one)).items()]
         own = definitions(text)
