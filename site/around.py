@@ -463,7 +463,8 @@ def with_minutes(toctree: str, known: dict[str, dict[str, int]], pagename: str) 
         item = found[1].replace("<li ", f'<li data-chapter="{stem}" {straight}')
         return f"{item}{found[2]}{found[4]}{minutes}</a>"
 
-    return re.sub(r'(<li [^>]*>)(<a [^>]*href="([^"]*)"[^>]*>)(.*?)</a>', add, str(toctree))
+    named = str(toctree).replace("<summary>", '<summary aria-label="the page behind it">')
+    return re.sub(r'(<li [^>]*>)(<a [^>]*href="([^"]*)"[^>]*>)(.*?)</a>', add, named)
 
 
 def setup(app: Sphinx) -> None:

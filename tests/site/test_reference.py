@@ -141,10 +141,12 @@ def plain(text: str) -> str:
 
 @cache
 def text_of(stem: str) -> str:
-    """All that a chapter says, in prose, code and outputs."""
-    notebook = json.loads(reference.chapters()[stem].read_text(encoding="utf-8"))
-    texts = ["".join(cell["source"]) for cell in notebook["cells"]]
-    for cell in notebook["cells"]:
+    """All that a chapter and the page behind it say, in prose, code and outputs."""
+    core = reference.chapters()[stem]
+    both = [path for path in (core, core.with_stem(f"{core.stem}_further")) if path.exists()]
+    cells = [one for path in both for one in json.loads(path.read_text("utf-8"))["cells"]]
+    texts = ["".join(cell["source"]) for cell in cells]
+    for cell in cells:
         for output in cell.get("outputs", []):
             kinds = {"text": output.get("text", ""), **output.get("data", {})}
             texts += ["".join(text) for kind, text in kinds.items() if kind.startswith("text")]

@@ -427,7 +427,8 @@ def nothing_is_to_be_pressed_on_paper(page: Page) -> None:
 
 # Pictures whose proportions are not those of their files, and the words that describe each.
 SQUEEZED = """async () => {
-    const pictures = [...document.querySelectorAll('.cell_output img')];
+    const all = [...document.querySelectorAll('.cell_output img')];
+    const pictures = all.filter((img) => !img.closest('.backstage')); // out of view
     const shapes = pictures.map(async (img) => {
         const copy = new Image(); // one out of sight would wait to be scrolled to
         copy.src = img.src;
@@ -521,7 +522,7 @@ def late(route: Route) -> None:
 def test_a_formula_whose_font_comes_late_scrolls_by_keyboard(browser: Browser, site: str) -> None:
     with browser.new_context(viewport={"width": 375, "height": 700}) as context:
         context.route("**/*.woff2", late)
-        page = Visit(context, site, "chapters/04_attention_scoring.html").page
+        page = Visit(context, site, "chapters/06_self_attention.html").page
         page.add_style_tag(content="section { content-visibility: visible !important }")
         page.evaluate(DRAWN)
         stuck = page.evaluate(
@@ -659,7 +660,7 @@ def test_on_paper_answers_are_open_and_colours_light(context: BrowserContext, si
 def test_a_chapter_takes_as_long_wherever_its_minutes_are_said() -> None:
     """On the first page, in the sidebar of each page, and under the chapter's own title."""
     road = (BUILT / FIRST).read_text()
-    first = dict(re.findall(r'<p class="takes" data-minutes="(\w+)">(\d+) min', road))
+    first = dict(re.findall(r'<span data-minutes="(\w+)">(\d+) min', road))
     assert len(first) == road.count('class="takes"')
     for path in CHAPTER_PAGES[1:]:
         html = (BUILT / path).read_text()
@@ -677,7 +678,7 @@ def test_every_exercise_says_where_it_can_be_answered() -> None:
         html = (BUILT / path).read_text()
         assert "Not answered yet" not in html
         stem = Path(path).stem
-        for row in re.findall(r'<p class="answer-row">.*?</p>', html):
+        for row in re.findall(r'<p class="answer-row"><span>Answer.*?</p>', html):
             for place in ("colab.research.google.com", "mybinder.org", "_sources"):
                 assert re.search(rf'href="[^"]*{place}[^"]*{stem}\.ipynb', row), (path, place)
 
@@ -688,7 +689,7 @@ def test_figures_are_numbered_as_they_are_seen_and_have_a_caption(path: str) -> 
     html = (BUILT / path).read_text()
     captions = re.findall(
         r'<figure class="numbered"(?: id="figure-(\d+)")?>.*?'
-        r"<figcaption>(?:<b>Figure ([\d.]+)</b> )?(.*?)</figcaption>",
+        r"<figcaption>(?:<b>Figure (F?[\d.]+)</b> )?(.*?)</figcaption>",
         html,
         flags=re.S,
     )
@@ -701,7 +702,8 @@ def test_figures_are_numbered_as_they_are_seen_and_have_a_caption(path: str) -> 
     assert len(seen) == len(captions) - folded
     for place, (identity, number) in enumerate(seen, 1):
         assert int(identity) == place
-        assert number == (f"{chapter[1]}.{place}" if chapter else str(place))
+        behind = "F" if "_further" in path else ""
+        assert number == (f"{behind}{chapter[1]}.{place}" if chapter else str(place))
 
 
 def use_a_widget(visit: Visit) -> None:
@@ -712,7 +714,7 @@ def use_a_widget(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["build-the-layer", *(["follow-one-word", "causal-weights"] if THOROUGH else [])]
+    "place", ["your-file", *(["queries-keys-and-values", "causal-weights"] if THOROUGH else [])]
 )
 def test_a_link_into_the_page_stays_where_it_lands(
     context: BrowserContext, site: str, place: str
