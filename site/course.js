@@ -72,7 +72,6 @@ const ROAD = "road-to-gpt-road";
 const chosen = new URLSearchParams(location.search).get("road");
 if (chosen) localStorage.setItem(ROAD, chosen);
 if (localStorage.getItem(ROAD) === "straight") {
-  document.documentElement.classList.add("straight-road");
   const here = location.pathname
     .split("/")
     .pop()

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from refresh import ROOT, course_version, repository_url, write
 
@@ -212,12 +212,17 @@ def chapters() -> dict[str, Path]:
 
 
 @cache
-def cells(stem: str, kind: str) -> str:
-    """The text of the cells of this kind, of the chapter and of the page behind it."""
+def every_cell(stem: str) -> list[dict[str, Any]]:
+    """The cells of the chapter and of the page behind it, if there is one."""
     core = chapters()[stem]
     both = [path for path in (core, core.with_stem(f"{core.stem}_further")) if path.exists()]
-    notebooks = [json.loads(path.read_text(encoding="utf-8"))["cells"] for path in both]
-    found = (cell for cells in notebooks for cell in cells if cell["cell_type"] == kind)
+    return [cell for path in both for cell in json.loads(path.read_text("utf-8"))["cells"]]
+
+
+@cache
+def cells(stem: str, kind: str) -> str:
+    """The text of the cells of this kind, of the chapter and of the page behind it."""
+    found = (cell for cell in every_cell(stem) if cell["cell_type"] == kind)
     return "\n\n".join("".join(cell["source"]) for cell in found)
 
 

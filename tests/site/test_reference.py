@@ -1,6 +1,5 @@
 """The pages for looking up: every formula has its name and right links, every term its chapter."""
 
-import json
 import re
 from functools import cache
 from pathlib import Path
@@ -142,9 +141,7 @@ def plain(text: str) -> str:
 @cache
 def text_of(stem: str) -> str:
     """All that a chapter and the page behind it say, in prose, code and outputs."""
-    core = reference.chapters()[stem]
-    both = [path for path in (core, core.with_stem(f"{core.stem}_further")) if path.exists()]
-    cells = [one for path in both for one in json.loads(path.read_text("utf-8"))["cells"]]
+    cells = reference.every_cell(stem)
     texts = ["".join(cell["source"]) for cell in cells]
     for cell in cells:
         for output in cell.get("outputs", []):

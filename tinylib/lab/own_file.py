@@ -91,10 +91,14 @@ def grow(number: str, path: str | Path | None = None) -> ModuleType:
 
 
 def place() -> Path:
-    """Beside the notebook; tests write into a folder that is gone after them."""
-    if os.environ.get("MY_GPT") == "temporary":
-        return Path(tempfile.mkdtemp(), NAME)
-    return Path.cwd() / NAME
+    """Beside the notebook; tests write into a folder that ends with their process."""
+    folder = temporary().name if os.environ.get("MY_GPT") == "temporary" else Path.cwd()
+    return Path(folder, NAME)
+
+
+@cache
+def temporary() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory()
 
 
 def read(data: bytes, name: str) -> str:
@@ -105,9 +109,8 @@ def read(data: bytes, name: str) -> str:
 
 
 def keep(path: Path, text: str) -> None:
-    from tinylib.lab.train.files import (
-        write,
-    )  # the site, which only cuts, does without its packages
+    # The site, which only cuts, does without the packages of this module.
+    from tinylib.lab.train.files import write
 
     try:
         write(path, text.encode())
