@@ -398,7 +398,12 @@ INDEX = """<!doctype html>
 """
 
 # Pages that have moved, and where what they held stands now.
-MOVED = {"synthesizer": "08_multi_head_attention_further.html#are-queries-and-keys-needed-at-all"}
+MOVED = {
+    "13_inside_gpt": "15_inside_gpt.html",
+    "14_generation": "13_generation.html",
+    "15_kv_cache": "14_kv_cache.html",
+    "synthesizer": "08_multi_head_attention_further.html#are-queries-and-keys-needed-at-all",
+}
 
 # It leads on with what the old address said behind the page's name, without a server.
 FORWARD = """<!doctype html>

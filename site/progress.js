@@ -9,6 +9,14 @@ const READ = 1500; // ms in the middle of the screen: then a section counts as v
  * @typedef {{ version: 1, chapters: Record<string, Chapter>, last?: Record<string, string> }} State
  */
 
+/** Chapters that had another number when this state, or this file, was kept.
+ * @type {Record<string, string>} */
+const RENAMED = {
+  "13_inside_gpt": "15_inside_gpt",
+  "14_generation": "13_generation",
+  "15_kv_cache": "14_kv_cache",
+};
+
 let kept = localStorage instanceof Storage; // or else layout.html has put another in its place
 /** @type {State} */
 let memory = { version: 1, chapters: {} };
@@ -37,7 +45,7 @@ function keep(change) {
   show();
 }
 
-/** The state if it is one; a file may hold anything.
+/** The state if it is one, under today's names; a file may hold anything.
  * @returns {State} */
 function checked(found) {
   const all = (list, kind) => Array.isArray(list) && list.every((item) => typeof item === kind);
@@ -51,6 +59,10 @@ function checked(found) {
         Object.values(one.answers ?? [null]).every((opened) => all(opened, "number")),
     );
   if (!right) throw new Error("it is not a progress file of this course");
+  const today = (name) => RENAMED[name] ?? name;
+  const chapters = Object.entries(found.chapters).map(([name, one]) => [today(name), one]);
+  found.chapters = Object.fromEntries(chapters);
+  if (found.last) found.last.chapter = today(found.last.chapter);
   return found;
 }
 

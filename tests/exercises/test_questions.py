@@ -635,7 +635,7 @@ def test_what_the_questions_of_chapter_08_say_is_true() -> None:
 
 
 def test_what_the_first_twin_of_inside_gpt_shows_is_true() -> None:
-    """The answers to what chapter 13 asks the reader to try."""
+    """The answers to what chapter 15 asks the reader to try."""
     language = load_language_model("gpt-stories")
     text = (
         "mary waits in the bedroom . john waits in the hall . the hat is in the cellar . "

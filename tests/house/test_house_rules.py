@@ -605,6 +605,20 @@ def test_special_tokens_are_not_taken_for_tags(path: Path) -> None:
 APART = re.compile(r"\[[^\]]*\]\([^)]*\)|```.*?```|`[^`\n]*`|\$[^$]+\$|^#[^\n]*$", re.S | re.M)
 
 
+LINK_BY_NUMBER = re.compile(r"\[(?:[Cc]hapters? )?(\d\d)\b[^\]]*\]\((?:chapters/)?(\d\d)_")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*CHAPTERS, *(ROOT / f"{name}.md" for name in [*REFERENCE, "README", "CONTRIBUTING"])],
+    ids=lambda path: path.stem,
+)
+def test_a_link_to_a_chapter_leads_to_the_one_it_names(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    wrong = [link[0] for link in LINK_BY_NUMBER.finditer(text) if link[1] != link[2]]
+    assert not wrong, f"{path.name}: {wrong}"
+
+
 @each_chapter
 def test_a_chapter_that_is_named_is_linked(path: Path) -> None:
     """But under the papers, where chapters are other books'; and a chapter may name itself."""

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from itertools import accumulate
+from math import log
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,11 +14,11 @@ import torch
 from torch.testing import assert_close
 
 from tinylib.generation import sample, top_k, top_p
-from tinylib.gpt import GPT, GPTConfig, next_token_loss
+from tinylib.gpt import GPT, Block, GPTConfig, next_token_loss
 from tinylib.lab.own_file import assemble, cut, grow, imported, piece
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.normalization import rms_norm
-from tinylib.positional_encoding import angles, rotary
+from tinylib.positional_encoding import rotary
 
 PIECES = [*cut()[1]]
 WHOLE = imported(assemble(PIECES), Path("my_gpt.py"))
@@ -76,14 +77,8 @@ def test_it_computes_what_torch_computes() -> None:
 
 def test_it_computes_what_tinylib_computes() -> None:
     x = torch.randn(2, 5, 8)
-    assert_close(WHOLE.angles(5, 8, 3, 100.0), angles(5, 8, 3, 100.0))
-    assert_close(WHOLE.rotate(x, WHOLE.angles(5, 8, 3)), rotary(x, 3))
+    assert_close(WHOLE.rotate(x, 3), rotary(x, 3))
     assert_close(WHOLE.RMSNorm(8)(x), rms_norm(x, torch.ones(8)))
-    assert_close(WHOLE.top_k(LOGITS, 2), top_k(LOGITS, 2))
-    for p in (0.3, 0.9, 1.0):
-        assert_close(WHOLE.top_p(LOGITS, p), top_p(LOGITS, p))
-    for u in (0.0, 0.05, 0.5, 1 - 2**-24):
-        assert_close(WHOLE.sample(LOGITS, torch.full((2,), u)), sample(LOGITS, torch.full((2,), u)))
 
 
 def test_its_gpt_has_the_logits_the_loss_and_the_gradients_of_tinylibs() -> None:
@@ -223,9 +218,9 @@ def check_07(own: Any) -> None:
     assert layer.w_pos.requires_grad and layer.w_pos.std() < 0.1
     assert_close(layer(x), x + layer.w_pos[:4])
     assert_close(layer(x, 3), x + layer.w_pos[3:7])
-    assert_close(own.angles(4, 6, 2, 100.0), angles(4, 6, 2, 100.0))
-    assert_close(own.rotate(x, own.angles(4, 6, 5)), rotary(x, 5))
-    assert own.rotate(x.double(), own.angles(4, 6)).dtype == torch.float64
+    assert_close(own.rotate(x, 5), rotary(x, 5))
+    assert_close(own.rotate(x, 2, base=100.0), rotary(x, 2, base=100.0))
+    assert_close(own.rotate(x), rotary(x))
 
 
 def check_08(own: Any) -> None:
@@ -238,7 +233,98 @@ def check_08(own: Any) -> None:
     assert_close(torch.cat(parts, 1), layer(x))
 
 
-CHECKS = {"01": check_01, "04": check_04, "06": check_06, "07": check_07, "08": check_08}
+def check_09(own: Any) -> None:
+    x = 3 + torch.randn(2, 5, 8)
+    norm, torchs = own.LayerNorm(8), torch.nn.LayerNorm(8)
+    for weight in torchs.parameters():
+        torch.nn.init.normal_(weight)
+    assert_close(norm(x), torch.nn.functional.layer_norm(x, (8,)))
+    norm.load_state_dict(torchs.state_dict())
+    assert_close(norm(x), torchs(x))
+    layer, block = own.FeedForward(8, 20), own.Block(8, 2)
+    hidden = torch.nn.functional.gelu(layer.w_1(x), approximate="tanh")
+    assert hidden.shape[-1] == 20 and layer.w_1.bias is not None
+    assert_close(layer(x), layer.w_2(hidden))
+    for weight in block.parameters():
+        torch.nn.init.normal_(weight)
+    course = Block(GPTConfig(V=2, max_len=5, D=8, H=2, layers=1, dropout=0.0))
+    course.load_state_dict(block.state_dict())
+    assert_close(block(x), course(x)[0])
+    cache = WHOLE.KVCache()
+    assert_close(torch.cat([block(x[:, :3], cache), block(x[:, 3:], cache)], 1), block(x))
+
+
+def check_11(own: Any) -> None:
+    merges = [(104, 101), (256, 108), (257, 108), (32, 258)]  # he, hel, hell, " hell"
+    assert own.encode("hello, hell he") == [*b"hello, hell he"]
+    assert own.encode("hello, hell he", merges) == [258, 111, 44, 259, 32, 256]
+    assert own.encode("at hat", [(116, 32)]) == [*b"at hat"]  # no token crosses the space
+    for text in ("", "aaa hello", "été", " two  spaces\n", "日本 🙂", "don't stop!?"):
+        for some in ((), merges):
+            assert own.decode(own.encode(text, some), some) == text
+    assert own.decode([0xE9]) == "\ufffd"
+
+
+def check_12(own: Any) -> None:
+    course, _, tokens = same_weights()
+    model = own.GPT(30, 12, 16, 4, 2)
+    assert model.max_len == 12 and model.embedding.weight is model.output.weight
+    assert abs(own.next_token_loss(model, tokens) - log(30)) < 0.1
+    model.load_state_dict(course.state_dict())
+    assert_close(model(tokens), course(tokens))
+    assert_close(own.next_token_loss(model, tokens), next_token_loss(course, tokens))
+    caches = [WHOLE.KVCache() for _ in model.blocks]
+    parts = [model(tokens[:, :4], caches), model(tokens[:, 4:], caches)]
+    assert_close(torch.cat(parts, 1), course(tokens))
+    windows = []
+    watch = model.register_forward_pre_hook(lambda _, given: windows.append(given[0]))
+    own.train(model, torch.arange(30).repeat(9), steps=60, batch=8, rate=0.02)
+    watch.remove()
+    assert own.next_token_loss(model, torch.arange(12)[None]) < 1.2
+    assert len(windows) == 60 and windows[0].shape == (8, 12)
+    assert len({int(window[0, 0]) for window in windows}) > 10
+
+
+def check_13(own: Any) -> None:
+    for k in (1, 2, 4):
+        assert_close(own.top_k(LOGITS, k), top_k(LOGITS, k))
+    for p in (0.3, 0.9, 1.0):
+        assert_close(own.top_p(LOGITS, p), top_p(LOGITS, p))
+    for u in (0.0, 0.05, 0.3, 0.5, 0.9, 1 - 2**-24):
+        assert_close(own.sample(LOGITS, torch.full((2,), u)), sample(LOGITS, torch.full((2,), u)))
+    assert_close(own.sample(LOGITS, torch.tensor([0.02, 0.99])), torch.tensor([0, 2]))
+    _, model, tokens = same_weights(1)
+    likely = tokens[:, :9]
+    for _ in range(6):  # beyond the model's twelve tokens
+        likely = torch.cat([likely, model(likely[:, -12:])[:, -1:].argmax(-1)], -1)
+    assert torch.equal(own.generate(model, tokens[:, :9], 6, k=1), likely)
+    assert torch.equal(own.generate(model, tokens[:, :9], 6, temperature=1e-4), likely)
+    assert torch.equal(own.generate(model, tokens[:, :9], 6, p=1e-6), likely)
+    torch.manual_seed(0)
+    drawn = own.generate(model, tokens[:1, :1].repeat(4000, 1), 1, temperature=2.0)[:, 1]
+    wanted = (model(tokens[:1, :1])[0, -1] / 2).softmax(-1)
+    assert (drawn.bincount(minlength=30) / 4000 - wanted).abs().max() < 0.03
+
+
+def check_14(own: Any) -> None:
+    cache, k, v = own.KVCache(), torch.randn(2, 3, 5, 4), torch.randn(2, 3, 5, 4)
+    for at, to in ((0, 2), (2, 3), (3, 5)):
+        assert cache.length == at
+        all_k, all_v = cache.append(k[:, :, at:to], v[:, :, at:to])
+        assert_close(all_k, k[:, :, :to])
+        assert_close(all_v, v[:, :, :to])
+    _, model, tokens = same_weights(1)
+    caches = [own.KVCache() for _ in model.blocks]
+    texts = []
+    for kept in (None, caches):
+        torch.manual_seed(3)
+        texts.append(WHOLE.generate(model, tokens[:, :4], 8, 0.7, k=9, p=0.9, caches=kept))
+    assert torch.equal(*texts) and caches[0].length == 11
+
+
+CHECKS: dict[str, Callable[[Any], None]] = {
+    name[6:]: check for name, check in globals().items() if name.startswith("check_")
+}
 SLIPS = """
 01  .amax(-1, keepdim=True) → .amax()
 01  (logits - top).exp() → logits.exp()
@@ -285,6 +371,57 @@ SLIPS = """
 08  causal_mask(k.shape[-2]) → causal_mask(k.shape[-2]).T
 08  , mask) → )
 08  self.w_o(self.merge(attend(q, k, v, mask))) → self.merge(attend(q, k, v, mask))
+09  x = x - x.mean(-1, keepdim=True)\\n → \\n
+09  x.mean(-1, keepdim=True) → x.mean()
+09  x.square().mean(-1, keepdim=True) → x.square().sum(-1, keepdim=True)
+09  (variance + 1e-5).sqrt() → (variance + 1e-5)
+09  * self.weight + self.bias → + self.bias
+09  nn.Parameter(torch.zeros(D)) → torch.zeros(D)
+09  torch.ones(D) → torch.zeros(D)
+09  nn.functional.gelu(self.w_1(x), approximate="tanh") → self.w_1(x).relu()
+09  self.attention(self.attention_norm(x), cache) → self.attention(x, cache)
+09  self.attention(self.attention_norm(x), cache) → self.attention(self.attention_norm(x))
+09  self.feed_forward(self.feed_forward_norm(x)) → self.feed_forward(self.attention_norm(x))
+09  return x + self.feed_forward → return self.feed_forward
+09  x = x + self.attention → x = self.attention
+09  4 * D → D
+09  D, H, bias=True → D, H
+11  list(word.encode()) → [ord(c) for c in word]
+11  256 + i → 255 + i
+11  tokens[at : at + 2] = → tokens[at : at + 1] =
+11  ids += tokens → ids = tokens
+11   ?\\w+ → \\w+
+11  .decode(errors="replace") → .decode()
+11  tokens.append(tokens[left] + tokens[right]) → tokens.append(tokens[right] + tokens[left])
+12  tokens[:, :-1]), tokens[:, 1:] → tokens), tokens
+12  tokens[:, :-1]), tokens[:, 1:] → tokens[:, 1:]), tokens[:, :-1]
+12  self.output.weight = self.embedding.weight → self.output.weight
+12  std=0.02 → std=1
+12  self.output(self.norm(x)) → self.output(x)
+12  caches[0].length if caches else 0 → 0
+12  caches[i] if caches else None → None
+12  optimiser.zero_grad() → None
+12  loss.backward() → None
+12  optimiser.step() → None
+12  (batch, 1) → (1, 1)
+12  model.max_len + 1) → model.max_len)
+12  x = block(x, → block(x,
+13  .topk(k).values[..., -1:] → .topk(k).values[..., :1]
+13  logits < least, -torch.inf)\\n\\n\\ndef top_p → logits < least, 0.0)\\n\\n\\ndef top_p
+13  descending=True → descending=False
+13   - softmax(falling) → \\n
+13  before >= p → before > p + 0.2
+13  reached <= u[..., None] → reached >= u[..., None]
+13  / temperature → * temperature
+13  [:, -1] / → [:, 0] /
+13  -model.max_len → 0
+13  chosen[:, None]], -1 → chosen[:, None]][::-1], -1
+13  torch.rand(len(logits)) → torch.rand(1).expand(len(logits))
+14  self.k, self.v, self.length = k, v, k.shape[-2] → self.k, self.v, self.length = k, v, 1
+14  torch.cat([self.k, k], -2) → torch.cat([k, self.k], -2)
+14  self.k, self.v, self.length = k, v → self.k, self.v, self.length = k, k
+14  [self.v, v] → [self.k, v]
+14  length = 0 → length = 1
 """
 MISTAKES = [
     (line[:2], *line[4:].replace("\\n", "\n").split(" → ")) for line in SLIPS.split("\n") if line

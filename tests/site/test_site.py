@@ -618,9 +618,10 @@ def with_place(route: Route, place: str) -> None:
 
 def test_progress_goes_through_a_file(browser: Browser, site: str, tmp_path: Path) -> None:
     chapter = {"sections": ["play"], "of": 11, "answers": {"q-shuffle": [1]}}
-    state = {"version": 1, "chapters": {"06_self_attention": chapter}}
+    then, today = "14_generation", "13_generation"
+    state = {"version": 1, "chapters": {"06_self_attention": chapter, today: chapter}}
     file = tmp_path / "progress.json"
-    file.write_text(json.dumps(state))
+    file.write_text(json.dumps(state).replace(today, then))
     with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
         visit = Visit(context, site, CHAPTER)
         visit.page.locator(".progress-panel > summary").click()
@@ -812,6 +813,9 @@ def test_an_old_address_leads_on_with_all_that_stands_behind_it(opened: Opener) 
         page = opened(f"chapters/synthesizer.html{behind}").page
         page.wait_for_url(f"**/08_multi_head_attention_further.html*{place}")
         assert page.locator(f"section{place}").is_visible()
+    for old, new in (("13_inside_gpt", "15"), ("14_generation", "13"), ("15_kv_cache", "14")):
+        page = opened(f"chapters/{old}.html?road=whole#exercises").page
+        page.wait_for_url(f"**/chapters/{new}{old[2:]}.html?road=whole#exercises")
 
 
 @pytest.mark.parametrize("name", ["straight", "whole"])
@@ -843,12 +847,12 @@ def test_next_alone_leads_along_the_road_that_was_chosen(
         page.wait_for_url(f"**/{wanted[-2]}.html")
 
 
-@pytest.mark.parametrize("file", ["site/course.js", "chapters/13_inside_gpt.ipynb", "lens.js", ""])
+@pytest.mark.parametrize("file", ["site/course.js", "chapters/15_inside_gpt.ipynb", "lens.js", ""])
 def test_axe_judges_what_a_commit_has_changed(monkeypatch: pytest.MonkeyPatch, file: str) -> None:
     """What all pages share, the chapter, a widget on its page; else it waits for its turn."""
     module = sys.modules[__name__]
     monkeypatch.setattr(module, "changed_files", lambda: [Path(file)])
     monkeypatch.setattr(module, "third_of_this_commit", lambda names: [])
     reached = [page for page in PAGES if reached_by_this_commit(page)]
-    page = "chapters/13_inside_gpt.html"
+    page = "chapters/15_inside_gpt.html"
     assert reached == (PAGES if file.startswith("site") else [page] if file else [])

@@ -1,4 +1,4 @@
-"""The exercises of chapter 14: how to choose a token, and what comes of it."""
+"""The exercises of chapter 13: how to choose a token, and what comes of it."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The exercises of chapter 13: the stream as a sum, patches, and what a head is worth."""
+"""The exercises of chapter 15: the stream as a sum, patches, and what a head is worth."""
 
 from collections.abc import Callable, Iterator
 

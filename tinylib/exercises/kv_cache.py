@@ -1,4 +1,4 @@
-"""The exercises of chapter 15: what a cache keeps, what it weighs and what it saves."""
+"""The exercises of chapter 14: what a cache keeps, what it weighs and what it saves."""
 
 from collections.abc import Iterator
 

@@ -54,14 +54,11 @@ class LearnedPositions(nn.Module):  # (B, T, D) to (B, T, D)
         return x + self.w_pos[offset : offset + x.shape[-2]]
 
 
-def angles(T, d_k, offset=0, base=10_000.0):  # (T, d_k/2), in radians
-    speed = base ** -(torch.arange(0, d_k, 2, dtype=torch.float64) / d_k)
-    return (torch.arange(T) + offset)[:, None] * speed
-
-
-def rotate(x, theta):  # (..., T, d_k): each pair of neighbours turns
-    even, odd = x[..., 0::2], x[..., 1::2]
-    cos, sin = theta.cos().to(x), theta.sin().to(x)  # in the type of x
+def rotate(x, offset=0, base=10_000.0):  # (..., T, d_k): each pair turns
+    T, d_k = x.shape[-2:]
+    speed = base ** -(torch.arange(0, d_k, 2) / d_k)  # radians a position
+    theta = (torch.arange(T) + offset)[:, None] * speed  # (T, d_k/2)
+    even, odd, cos, sin = x[..., 0::2], x[..., 1::2], theta.cos(), theta.sin()
     turned = [even * cos - odd * sin, even * sin + odd * cos]
     return torch.stack(turned, -1).flatten(-2)
 
@@ -88,10 +85,11 @@ class MultiHeadAttention(SelfAttention):  # (B, T, D) to (B, T, D)
 
 
 # --- 09 The Transformer's block: attention, and a layer that works on each word by itself ---
-class LayerNorm(nn.Module):  # (..., D): each row gets mean 0 and variance 1, then scale and shift
+class LayerNorm(nn.Module):  # (..., D): each row gets mean 0 and variance 1
     def __init__(self, D):
         super().__init__()
-        self.weight, self.bias = nn.Parameter(torch.ones(D)), nn.Parameter(torch.zeros(D))
+        self.weight = nn.Parameter(torch.ones(D))
+        self.bias = nn.Parameter(torch.zeros(D))
 
     def forward(self, x):
         x = x - x.mean(-1, keepdim=True)
@@ -109,13 +107,15 @@ class FeedForward(nn.Module):  # (..., D) to (..., D)
 
 
 class Block(nn.Module):  # (B, T, D) to (B, T, D)
-    def __init__(self, attention, feed_forward, norm, D):
+    def __init__(self, D, H):
         super().__init__()
-        self.attention, self.attention_norm = attention, norm(D)
-        self.feed_forward, self.feed_forward_norm = feed_forward, norm(D)
+        self.attention_norm = LayerNorm(D)
+        self.attention = MultiHeadAttention(D, H, bias=True)
+        self.feed_forward_norm = LayerNorm(D)
+        self.feed_forward = FeedForward(D, 4 * D)
 
-    def forward(self, x, **how):  # how to attend, such as with a cache
-        x = x + self.attention(self.attention_norm(x), **how)
+    def forward(self, x, cache=None):
+        x = x + self.attention(self.attention_norm(x), cache)
         return x + self.feed_forward(self.feed_forward_norm(x))
 
 
@@ -140,47 +140,41 @@ def decode(ids, merges=()):
 
 
 # --- 12 GPT: predict the next token ---
-class GPT(nn.Module):  # tokens (B, T) to logits (B, T, V) of the token after each
-    def __init__(self, V, max_len, D, H, layers, norm=LayerNorm):
+class GPT(nn.Module):  # tokens (B, T) to logits (B, T, V) of the next tokens
+    def __init__(self, V, max_len, D, H, layers):
         super().__init__()
-        self.max_len, self.d_k = max_len, D // H
-        self.embedding, self.positions = nn.Embedding(V, D), LearnedPositions(max_len, D)
-        self.blocks = nn.ModuleList(self.block(D, H) for _ in range(layers))
-        self.norm, self.output = norm(D), nn.Linear(D, V, bias=False)
-        for w in self.parameters():
-            if w.ndim > 1:
-                nn.init.normal_(w, std=0.02)  # small logits: the first loss is about ln V
-        self.output.weight = self.embedding.weight  # one table, read in both directions
-
-    def block(self, D, H):
-        return Block(MultiHeadAttention(D, H, bias=True), FeedForward(D, 4 * D), LayerNorm, D)
-
-    def embed(self, tokens, offset):  # and how all blocks attend
-        return self.positions(self.embedding(tokens), offset), {}
+        self.max_len, self.embedding = max_len, nn.Embedding(V, D)
+        self.positions = LearnedPositions(max_len, D)
+        self.blocks = nn.ModuleList(Block(D, H) for _ in range(layers))
+        self.norm, self.output = LayerNorm(D), nn.Linear(D, V, bias=False)
+        self.output.weight = self.embedding.weight  # one table for both
+        nn.init.normal_(self.output.weight, std=0.02)  # first loss: about ln V
 
     def forward(self, tokens, caches=None):
-        x, how = self.embed(tokens, caches[0].length if caches else 0)
+        offset = caches[0].length if caches else 0
+        x = self.positions(self.embedding(tokens), offset)
         for i, block in enumerate(self.blocks):
-            x = block(x, cache=caches[i] if caches else None, **how)
+            x = block(x, caches[i] if caches else None)
         return self.output(self.norm(x))
 
 
-def next_token_loss(model, tokens):  # all but the last are read, all but the first are targets
+def next_token_loss(model, tokens):  # each token is predicted from those before
     return cross_entropy(model(tokens[:, :-1]), tokens[:, 1:])
 
 
-def train(model, ids, steps=1000, batch=32, rate=3e-3):  # on one long row of ids
+def train(model, ids, steps=1000, batch=32, rate=3e-3):  # ids: one long row
     optimiser = torch.optim.AdamW(model.parameters(), rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, steps)
+    window = torch.arange(model.max_len + 1)
     for step in range(steps):
         starts = torch.randint(len(ids) - model.max_len, (batch, 1))
-        loss = next_token_loss(model, ids[starts + torch.arange(model.max_len + 1)])
+        loss = next_token_loss(model, ids[starts + window])
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         schedule.step()
         if step % 100 == 0:
-            print(f"step {step:5}  loss {loss:.3f}")
+            print(f"step {step:5}  loss {loss.item():.3f}")
 
 
 if __name__ == "__main__" and sys.argv[1:]:  # python my_gpt.py book.txt
@@ -192,17 +186,18 @@ if __name__ == "__main__" and sys.argv[1:]:  # python my_gpt.py book.txt
 
 # --- 13 Generation: choose a token, append it, go on ---
 def top_k(logits, k):  # only the k highest logits
-    return logits.masked_fill(logits < logits.topk(k).values[..., -1:], -torch.inf)
+    least = logits.topk(k).values[..., -1:]
+    return logits.masked_fill(logits < least, -torch.inf)
 
 
-def top_p(logits, p):  # only the fewest likely tokens that reach the probability p together
+def top_p(logits, p):  # only the likeliest tokens that reach p together
     falling = logits.sort(-1, descending=True).values
     before = softmax(falling).cumsum(-1) - softmax(falling)
-    count = (before < p).sum(-1, keepdim=True)
-    return logits.masked_fill(logits < falling.gather(-1, count - 1), -torch.inf)
+    least = falling.masked_fill(before >= p, torch.inf).amin(-1, keepdim=True)
+    return logits.masked_fill(logits < least, -torch.inf)
 
 
-def sample(logits, u):  # the first token whose sum of probabilities passes u, from [0, 1)
+def sample(logits, u):  # the token at which the summed probabilities pass u
     reached = softmax(logits).cumsum(-1)
     return (reached <= u[..., None] * reached[..., -1:]).sum(-1)
 
@@ -210,8 +205,8 @@ def sample(logits, u):  # the first token whose sum of probabilities passes u, f
 @torch.no_grad()
 def generate(model, tokens, length, temperature=1.0, k=None, p=1.0, caches=None):
     for _ in range(length):  # tokens (B, T) become (B, T + length)
-        new = tokens[:, caches[0].length :] if caches else tokens[:, -model.max_len :]
-        logits = model(new, caches)[:, -1] / temperature
+        seen = caches[0].length if caches else -model.max_len
+        logits = model(tokens[:, seen:], caches)[:, -1] / temperature
         logits = top_p(top_k(logits, k or logits.shape[-1]), p)
         chosen = sample(logits, torch.rand(len(logits)))
         tokens = torch.cat([tokens, chosen[:, None]], -1)
@@ -219,17 +214,18 @@ def generate(model, tokens, length, temperature=1.0, k=None, p=1.0, caches=None)
 
 
 if __name__ == "__main__" and sys.argv[1:]:
-    print(decode(generate(model, book[None, :1], 500, temperature=0.8)[0].tolist()))
+    text = generate(model, book[None, :1], 500, temperature=0.8)
+    print(decode(text[0].tolist()))
 
 
 # --- 14 KV cache: keep the keys and values of the words before ---
-class KVCache:  # of one block: generate(..., caches=[KVCache() for _ in model.blocks])
-    length, kept = 0, ()
+class KVCache:  # one for each block: caches=[KVCache() for _ in model.blocks]
+    length = 0
 
     def append(self, k, v):  # (B, H, T, d_k) each, to those of all words so far
-        if self.kept:
-            k, v = (torch.cat(pair, -2) for pair in zip(self.kept, (k, v), strict=True))
-        self.length, self.kept = k.shape[-2], (k, v)
+        if self.length:
+            k, v = torch.cat([self.k, k], -2), torch.cat([self.v, v], -2)
+        self.k, self.v, self.length = k, v, k.shape[-2]
         return k, v
 
 
@@ -254,15 +250,15 @@ class SwiGLU(nn.Module):  # (..., D) to (..., D): a gate for each unit of the fe
 
 
 class GroupedQueryAttention(MultiHeadAttention):  # rotary; heads share keys and values
-    def __init__(self, D, H, kv_heads):
+    def __init__(self, D, H, kv_heads, base):
         super().__init__(D, H)
-        self.group = H // kv_heads
-        self.w_k = nn.Linear(D, D // self.group, bias=False)
-        self.w_v = nn.Linear(D, D // self.group, bias=False)
+        self.group, self.base = H // kv_heads, base
+        self.w_k, self.w_v = (nn.Linear(D, D // self.group, bias=False) for _ in range(2))
 
-    def forward(self, x, theta, cache=None):
+    def forward(self, x, cache=None):
         q, k, v = (self.split(w(x)) for w in (self.w_q, self.w_k, self.w_v))
-        q, k = rotate(q, theta), rotate(k, theta)
+        offset = cache.length if cache is not None else 0
+        q, k = rotate(q, offset, self.base), rotate(k, offset, self.base)
         if cache is not None:
             k, v = cache.append(k, v)
         k, v = (y.repeat_interleave(self.group, 1) for y in (k, v))
@@ -272,14 +268,11 @@ class GroupedQueryAttention(MultiHeadAttention):  # rotary; heads share keys and
 
 class Llama(GPT):  # rotary positions, RMSNorm, SwiGLU, and heads that share keys
     def __init__(self, V, max_len, D, H, layers, kv_heads, F, base):
-        self.kv_heads, self.F, self.base = kv_heads, F, base
-        super().__init__(V, max_len, D, H, layers, RMSNorm)
+        super().__init__(V, max_len, D, H, layers)
         del self.positions
-
-    def block(self, D, H):
-        attention = GroupedQueryAttention(D, H, self.kv_heads)
-        return Block(attention, SwiGLU(D, self.F), RMSNorm, D)
-
-    def embed(self, tokens, offset):
-        theta = angles(tokens.shape[-1], self.d_k, offset, self.base)
-        return self.embedding(tokens), {"theta": theta}
+        self.positions = lambda x, offset: x  # each attention turns its queries and keys
+        self.norm = RMSNorm(D)
+        for block in self.blocks:
+            block.attention_norm, block.feed_forward_norm = RMSNorm(D), RMSNorm(D)
+            block.attention = GroupedQueryAttention(D, H, kv_heads, base)
+            block.feed_forward = SwiGLU(D, F)

@@ -10,7 +10,7 @@
     mine.model.write("The ", 100, Sampling(0.8))     how it goes on
     mine.figures["bits_per_character"]               on the last tenth, which it has not read
     mine.save("writer.safetensors")                  load_language_model("writer.safetensors")
-    GenerationWidget.of("writer.safetensors")        chapter 14's widget, with this model
+    GenerationWidget.of("writer.safetensors")        chapter 13's widget, with this model
 
 Both train as the recipes on real data do (:mod:`tinylib.lab.recipes.fra_eng`,
 :mod:`tinylib.lab.recipes.shakespeare`), in minutes on a laptop. With

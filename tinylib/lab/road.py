@@ -133,25 +133,25 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "the decoder alone predicts the next token of any text",
         ),
         Milestone(
-            "13_inside_gpt",
-            "Inside a GPT",
-            "How does it come to its answer, and how can we know?",
-            "an attention map shows where a head attends, but not what it takes from there",
-            "a part is replaced by that of another text, and the answer shows what it carried",
-        ),
-        Milestone(
-            "14_generation",
+            "13_generation",
             "Generation",
             "Which of the probable tokens should a GPT write?",
             "the likeliest text repeats itself",
             "tokens are drawn by chance, after temperature, top-k or top-p",
         ),
         Milestone(
-            "15_kv_cache",
+            "14_kv_cache",
             "KV cache",
             "How does it write the five-hundredth token as quickly as the first?",
             "for each new token, the whole text is computed again",
             "keys and values of the tokens before are kept",
+        ),
+        Milestone(
+            "15_inside_gpt",
+            "Inside a GPT",
+            "How does it come to its answer, and how can we know?",
+            "an attention map shows where a head attends, but not what it takes from there",
+            "a part is replaced by that of another text, and the answer shows what it carried",
         ),
     ),
     "Electives": (
@@ -175,7 +175,7 @@ STRAIGHT = (
     "09_transformer_block",
     "11_tokens",
     "12_gpt",
-    "14_generation",
+    "13_generation",
 )
 """The straight road: the chapters without which no GPT can be built, in their order."""
 
@@ -377,22 +377,22 @@ def strokes(stem: str) -> Iterator[str]:
             box(66, 6 + 13 * i, 26 * p, 9, "probability", 0.85)
             for i, p in enumerate((1, 0.6, 0.3, 0.15))
         )
-    elif stem == "13_inside_gpt":
-        yield from (line(10 + 38 * i, 4, 10 + 38 * i, 56, width=1.5) for i in range(3))
-        yield line(10, 48, 10, 36, 48, 36, 48, 18, 86, 18, 86, 8, kind="choice", width=3.5)
-        yield dots(10, 50, 48, 50, 86, 50, kind="word", r=5)
-        yield dots(10, 36, 48, 18, kind="attention", r=4)
-    elif stem == "14_generation":
+    elif stem == "13_generation":
         yield from (
             box(8 + 14 * i, 52 - 38 * p, 10, 38 * p, "probability", 0.85)
             for i, p in enumerate((0.2, 1, 0.55, 0.35, 0.2, 0.1))
         )
         yield line(4, 53, 92, 53)
         yield line(41, 0, 41, 8) + line(36, 4, 41, 10, 46, 4, kind="choice", width=3)
-    elif stem == "15_kv_cache":
+    elif stem == "14_kv_cache":
         yield from (box(10, 4 + 9 * i, 34, 7, "key", 0.35) for i in range(5))
         yield from (box(52, 4 + 9 * i, 34, 7, "value", 0.35) for i in range(5))
         yield box(10, 49, 34, 8, "key", 1) + box(52, 49, 34, 8, "value", 1)
+    elif stem == "15_inside_gpt":
+        yield from (line(10 + 38 * i, 4, 10 + 38 * i, 56, width=1.5) for i in range(3))
+        yield line(10, 48, 10, 36, 48, 36, 48, 18, 86, 18, 86, 8, kind="choice", width=3.5)
+        yield dots(10, 50, 48, 50, 86, 50, kind="word", r=5)
+        yield dots(10, 36, 48, 18, kind="attention", r=4)
     elif stem == "training":
         yield line(8, 4, 8, 54, 92, 54)
         curve = (n for x in range(12, 91, 3) for n in (x, 4 + 44 * (1 - 12 / x)))

@@ -1,4 +1,4 @@
-"""Chapter 14: how the next token is drawn from its distribution."""
+"""Chapter 13: how the next token is drawn from its distribution."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

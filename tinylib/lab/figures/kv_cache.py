@@ -1,4 +1,4 @@
-"""Chapter 15: what is read and computed with and without a cache, and what that costs."""
+"""Chapter 14: what is read and computed with and without a cache, and what that costs."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product

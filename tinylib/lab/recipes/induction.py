@@ -1,4 +1,4 @@
-"""Chapter 13's trainings on strings that repeat themselves: how induction heads come about.
+"""Chapter 15's trainings on strings that repeat themselves: how induction heads come about.
 
     python -m tinylib.lab.recipes induction    two blocks, twice, and one block alone; 8 minutes
     python -m tinylib.lab.recipes gpt-repeats  the first of them, shipped; 4 minutes

@@ -1,4 +1,4 @@
-"""Chapter 14's beam tree: beam search over the texts of a GPT, beside greedy and drawn ones."""
+"""Chapter 13's beam tree: beam search over the texts of a GPT, beside greedy and drawn ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -274,7 +274,7 @@ class BeamTreeWidget(LiveWidget):
         ]
         text = self.inputs["story" if variant else "prompt"].strip()
         caption = f"How “{text}” goes on: by beam search, by greedy search, and drawn"
-        return table(caption, rows, names, ["text", "log p", "length"])
+        return table(caption, rows, names, ["text", "ln p", "length"])
 
 
 def text_of(variant: int, ids: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""Chapter 14's widget: a GPT writes, each choice can be examined, and another one taken."""
+"""Chapter 13's widget: a GPT writes, each choice can be examined, and another one taken."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy

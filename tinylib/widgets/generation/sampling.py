@@ -1,4 +1,4 @@
-"""Chapter 14: one distribution, and all that is done to it before a token is drawn."""
+"""Chapter 13: one distribution, and all that is done to it before a token is drawn."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

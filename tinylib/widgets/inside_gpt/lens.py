@@ -1,4 +1,4 @@
-"""Chapter 13's first widget: what a GPT would predict after each block, and what adds to that."""
+"""Chapter 15's first widget: what a GPT would predict after each block, and what adds to that."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple

@@ -1,4 +1,4 @@
-"""Chapter 13's widget: two stories, and one vector that is taken from the one into the other."""
+"""Chapter 15's widget: two stories, and one vector that is taken from the one into the other."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -17,7 +17,7 @@ HEAD = (1, 3)
 """Layer and head that are shown: it attends to the word before, mostly to its last letters."""
 
 LONGEST = 160
-"""Characters that it writes at most: chapter 14's widget goes on from there."""
+"""Characters that it writes at most: chapter 13's widget goes on from there."""
 
 DRAWN = -1  # in the place of a character that nobody has taken by hand
 SHOWN = 5  # candidates in the table that is stored
@@ -52,13 +52,13 @@ class HeroText(NamedTuple):
 class HeroWidget(WritingWidget):
     """A prompt, a temperature and the reader's own choices in; the text that follows out.
 
-    The model is chapter 14's. ``length`` characters are drawn at first; ``choices``, if given, has
+    The model is chapter 13's. ``length`` characters are drawn at first; ``choices``, if given, has
     one entry for each: the token that the reader has taken, or -1 for one that is drawn.
     """
 
     prompts: ClassVar[dict[str, tuple[str, ...]]] = PROMPTS
     head: ClassVar[tuple[int, int]] = HEAD
-    unasked = "it meets readers who know no softmax yet; chapters 13 and 14 explain its numbers"
+    unasked = "it meets readers who know no softmax yet; chapters 13 and 15 explain its numbers"
 
     def __init__(
         self,
