@@ -16,7 +16,7 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,8 +68,8 @@ NAMES = {
     "synthesizer.dense_score": "Scores of the dense synthesizer",
     "synthesizer.DenseSynthesizer": "Dense synthesizer",
     "synthesizer.parameters": "Number of parameters of the dense synthesizer",
-    "normalization.layer_norm": "Layer normalization (LayerNorm)",
-    "normalization.rms_norm": "Root mean square layer normalization (RMSNorm)",
+    "normalization.layer_norm": "Layer normalisation (layer normalization, LayerNorm)",
+    "normalization.rms_norm": "Root mean square layer normalisation (RMSNorm)",
     "feed_forward.gelu": "GELU (Gaussian error linear unit)",
     "feed_forward.gelu_tanh": "GELU, approximated by tanh",
     "feed_forward.FeedForward": "Position-wise feed-forward network",
@@ -404,29 +404,88 @@ def joined(between: re.Match[str]) -> str:
     return rf"{comma}{word}\quad " + (f"{{{maths}}}" if maths[0] == "-" else maths)
 
 
+SIZES = {"T": 4, "S": 5, "D": 6, "F": 9, "V": 8, "H": 2, "d_k": 3, "d_v": 3}  # of drawn axes
+FIRST_SENTENCE = re.compile(r".*?[.](?= [A-Z$`]|$)")
+
+
+def axes(annotation: ast.expr | None) -> list[str] | None:
+    """The axes of a tensor, as its annotation names them, without those of the batch."""
+    for node in ast.walk(annotation) if annotation else ():
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and "..." not in node.value
+        ):
+            names = [re.sub(r"[{}*]", "", one) for one in node.value.split()]
+            return [re.sub(r"^H(?=.)", "H·", one) for one in names if one[0] != "B"]
+    return None
+
+
+@cache
+def defined() -> dict[str, ast.FunctionDef | ast.ClassDef]:
+    """Every function and class of the concept modules, by its module and name."""
+    return {
+        f"{module}.{node.name}": node
+        for module in modules()
+        for node in ast.parse((ROOT / f"tinylib/{module}.py").read_text("utf-8")).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
+
+
+def shapes(formula: Formula) -> str:
+    """A picture of what goes in and what comes out: a box for each tensor, with its axes."""
+    node = defined().get(formula.key)
+    if node is None:
+        return ""
+    if isinstance(node, ast.ClassDef):
+        methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+        node = next((one for one in methods if one.name in ("forward", "append")), methods[0])
+    inputs = [(one.arg, axes(one.annotation)) for one in [*node.args.args, *node.args.kwonlyargs]]
+    output = axes(node.returns)
+    if output is None and isinstance(node.returns, ast.Name):  # a tuple: its first tensor
+        kind = next(
+            (one for key, one in defined().items() if key.endswith(f".{node.returns.id}")), None
+        )
+        fields = [one for one in getattr(kind, "body", []) if isinstance(one, ast.AnnAssign)]
+        output = next(filter(None, (axes(one.annotation) for one in fields)), None)
+    boxes = [box(name, found) for name, found in inputs if found]
+    if not boxes or output is None:
+        return ""
+    return f'<p class="shapes">{" ".join(boxes)} → {box("", output)}</p>'
+
+
+def box(name: str, found: Sequence[str]) -> str:
+    columns, rows, *_ = (*(SIZES.get(one, 4) for one in reversed(found)), 1, 1)
+    text = " × ".join(found) or "one number"
+    drawn = f'<i style="width:{columns}em;height:{rows}em"></i>'
+    return f"<span>{drawn}{f'<b>{name}</b> ' if name else ''}{text}</span>"
+
+
 def entry(formula: Formula, url: str) -> Iterator[str]:
-    """The lines of the page about one formula."""
+    """The lines of the page about one formula: in one sentence, with its shapes and small links."""
     block, words = split(formula.text)
     yield from (f"### {formula.name}", "")
     yield from ([block, ""] if block else [])
-    yield from ([markdown(words), ""] if words else [])
+    if sentence := FIRST_SENTENCE.match(words):
+        yield from (markdown(sentence[0]), "")
+    if picture := shapes(formula):
+        yield from (picture, "")
+    stem, test = chapter_of(formula), test_of(formula)
     where = f"{url}/tinylib/{formula.module}.py#L{formula.line}"
-    yield f"- Code: [`{formula.function}`]({where}) in `tinylib/{formula.module}.py`"
-    if stem := chapter_of(formula):
-        yield f"- Chapter: {link(stem)}"
-    for citation in citations(formula.text):
-        yield f"- Source: {titled(citation, stem)}"
-    if test := test_of(formula):
-        yield f"- Test: [`{test[1]}`]({url}/tests/concepts/{test[0]}) in `tests/concepts/{test[0]}`"
-    yield ""
+    links = [f"[`{formula.function}`]({where})", link(stem) if stem else ""]
+    links += [titled(citation, stem) for citation in citations(formula.text)]
+    if test:
+        links.append(f"[`{test[1]}`]({url}/tests/concepts/{test[0]})")
+    yield from (f"<small>{' · '.join(filter(None, links))}</small>", "")
 
 
 HEAD = """\
 # Formulas
 
-Here is each formula of the course under the name by which the field knows it, with the function
-that computes it, the chapter that explains it, its source and a test that holds it. The letters are
-those of [the course's alphabet](notation.md), and the words are in the [glossary](glossary.md).
+Here is each formula of the course under the name by which the field knows it. The boxes show the
+shapes of one sentence: what goes in, and what comes out. Below stand the function that computes it,
+the chapter that explains it, its source and a test that holds it. The letters are those of
+[the course's alphabet](notation.md), and the words are in the [glossary](glossary.md).
 
 <!-- Written by `make reference` from the docstrings of tinylib: change those. -->
 """

@@ -111,6 +111,17 @@ def test_a_docstring_becomes_a_formula_and_words() -> None:
     assert reference.split("$e$ is one.") == ("", "$e$ is one.")
 
 
+def test_a_picture_shows_the_shapes_of_what_goes_in_and_out() -> None:
+    formulas = {formula.key: formula for formula in reference.formulas()}
+    picture = reference.shapes(formulas["attention_scoring.attend"])
+    assert re.findall(r"</i>(?:<b>(\w+)</b> )?([^<]+)<", picture) == [
+        *(("q", "T × d_k"), ("k", "S × d_k"), ("v", "S × d_v"), ("", "T × d_v"))
+    ]
+    assert 'style="width:3em;height:5em"></i><b>k</b>' in picture
+    assert reference.shapes(formulas["tokens.bits_per_byte"]) == ""
+    assert "→ <span><i" in reference.shapes(formulas["gpt.next_token_loss"])
+
+
 def test_a_new_formula_comes_onto_the_page_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under its function's name, until it has a better one."""
     before, known = reference.formulas(), reference.public("feed_forward")
