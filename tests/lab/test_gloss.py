@@ -20,7 +20,9 @@ from tinylib.lab.data.gloss import gloss, gloss_book
         ("je suis heureux , mais elle ne chante pas .", "i|am|happy|?|but|she|(not)|sings|not|."),
         ("l' église est rouge .", "the|church|is|red|."),
         ("nous l' aimons .", "we|him/her|love|."),
-        ("j' entends d' oiseaux aux écoles", "i|hear|any|birds|to the|schools"),
+        ("j' entends de petits oiseaux", "i|hear|some|small|birds"),
+        ("je n' entends pas toujours d' oiseaux", "i|(not)|hear|not|always|any|birds"),
+        ("il ne dort jamais sous de jolis arbres", "he|(not)|sleeps|never|under|some|pretty|trees"),
     ],
 )
 def test_it_says_word_for_word_what_the_french_says(french: str, english: str) -> None:

@@ -6,12 +6,14 @@ import sys
 import pytest
 import torch
 
+from tinylib.gpt import next_token_loss
 from tinylib.hooks import HookPoint, capture
 from tinylib.lab import look
 from tinylib.lab.listing import listing
 from tinylib.lab.look import raises, show, source
 from tinylib.positional_encoding import angles
 from tinylib.self_attention import SelfAttention, self_attention
+from tinylib.seq2seq import masked_loss
 
 
 def test_source_names_the_file_and_nothing_of_this_machine():
@@ -53,6 +55,11 @@ def test_a_brief_source_is_what_computes() -> None:
     assert "def forward(" in text and '"""' not in text and "check_" not in text
     assert text.count("# tinylib/self_attention.py") == 2
     compile(text, "brief", "exec")
+
+
+def test_a_check_that_names_a_value_stays_in_a_brief_source() -> None:
+    text = listing(masked_loss, next_token_loss, typed=False).text
+    assert "(words := target != pad)" in text and "(T := tokens.shape[-1])" in text
 
 
 def test_a_brief_source_without_types_begins_with_one_line() -> None:

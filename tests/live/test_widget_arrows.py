@@ -135,6 +135,7 @@ def test_keys_and_buttons_move_a_tip(widget: Locator, visit: page.Visit) -> None
         page.button(widget, "Halve it").click()
     page.settled(widget)
     assert page.received(widget)["weights"].max() < 0.26
+    assert page.inputs_of(widget)["query"] == [2.2 / 2**9, 2 / 2**9], "in the same direction"
     tip(widget, "key of the").focus()
     x, y = page.inputs_of(widget)["keys"][0]
     for key in ("ArrowRight", "ArrowUp", "ArrowUp", "Shift+ArrowLeft"):

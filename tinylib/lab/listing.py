@@ -12,6 +12,7 @@ def show_listing(*objects: Any, typed: bool = True) -> None:
     """Display functions or classes as `show` does, but without docstrings and argument checks.
 
     With ``typed=False`` arguments have no types, and an `if` that only raises is left out, too.
+    A check that names a value, with `:=`, stays.
     """
     from IPython.display import display  # here, as in tinylib.lab.look
 
@@ -33,7 +34,8 @@ def _without_asides(text: str, typed: bool) -> str:
             lines |= {**dict.fromkeys(head), node.lineno: _untyped(node)}
         for i, part in enumerate(node.body):
             aside = _is_aside(part, i == 0) or (not typed and _only_raises(part))
-            if aside and len(node.body) > 1:
+            names = any(isinstance(each, ast.NamedExpr) for each in ast.walk(part))
+            if aside and not names and len(node.body) > 1:
                 lines |= dict.fromkeys(range(part.lineno, (part.end_lineno or part.lineno) + 1))
     kept = [line for line in lines.values() if line is not None]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept))

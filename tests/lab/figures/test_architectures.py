@@ -43,7 +43,7 @@ def wide_arrows(name: str) -> list[Any]:
             "multi_head_attention",
             ["B T D"] * 4 + ["B T (H d_k)", "B T (H d_v)", "B H T d_k", "B H T d_v", "B H T T"] * 2,
         ),
-        ("synthesizer", ["T D"] * 4 + ["T d_k", "T k", "T d_v"] * 2 + ["T T"] * 3),
+        ("synthesizer", ["T D"] * 4 + ["T d_k"] * 4 + ["T d_v"] * 2 + ["T T"] * 3),
         ("transformer", ["S"] + ["S D"] * 11 + ["T"] + ["T D"] * 13 + ["T V"] * 2),
         ("add_norm", ["T D"] * 20),
         ("gpt", ["B T"] + ["B T D"] * 12 + ["V D"] + ["B T V"] * 2),
@@ -77,7 +77,9 @@ def test_positions_enter_in_three_places_and_never_turn_the_values() -> None:
     name, at = "positional_encoding", spots("positional_encoding")
     for enters, box in (("codes", "add"), ("angles", "turn"), ("bias", "shift")):
         assert at[enters][1] == at[box][1] and at[enters][0] < at[box][0]
-    (of_values,) = (text for text in shape_labels(name) if text.get_text().startswith("$V$"))
+    (of_values,) = (
+        text for text in shape_labels(name) if text.get_text().startswith(r"$\mathbf{V}$")
+    )
     of_turning = [label for label in shape_labels(name) if "rotated" in label.get_text()]
     assert of_turning[0].get_window_extent().x1 < of_values.get_window_extent().x0
     green = mpl.colors.to_rgba(KINDS["position"].fill)

@@ -284,7 +284,7 @@ def test_the_width_to_start_from_can_be_typed(widget: Locator) -> None:
     box.fill("0.5")
     page.assert_torch(widget, STEM)
     assert page.inputs_of(widget) == START | {"start": 0.5}
-    page.assert_refused(widget, box, "4", "σ must lie between 0.02 and 3")
+    page.assert_refused(widget, box, "4", "w must lie between 0.02 and 3")
 
 
 def test_points_are_dragged_and_moved_by_keys(widget: Locator) -> None:

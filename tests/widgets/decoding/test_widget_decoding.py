@@ -177,9 +177,9 @@ def test_greedy_search_and_scores_stand_beside_it(tree: Locator) -> None:
     assert set(ended.locator("b").all_inner_texts()) == {"ended"}
     assert set(ended.locator("span:nth-of-type(1)").all_inner_texts()) == {""}
     hold(tree, alpha=0.7)
-    assert scores.is_visible(), "it differs from log p"
+    assert scores.is_visible(), "it differs from ln p"
     legend = tree.locator(".sideways + .note").inner_text()
-    assert "log p divided by length to the power 0.7" in legend
+    assert "ln p divided by length to the power 0.7" in legend
     hold(tree, width=1)
     assert verdict.inner_text() == "Greedy search says the same sentence."
     greedily, kept = tree.locator(".tree li.greedy"), tree.locator(".tree li.kept")
@@ -241,6 +241,10 @@ def test_the_tree_grows_step_by_step(tree: Locator) -> None:
     for step, path in ((T - 1, "back"), (T - 2, "back"), (T - 1, "on"), (T, "on")):
         page.button(tree, f"one step {path}").click()
         stands(step)
+    page.button(tree, "step by step from step 1").click()
+    stands(1)
+    page.button(tree, "one step on").click()
+    stands(2)
     tree.get_by_role("button", name="Watch it grow").click()
     page.until(place, "el => el.textContent.startsWith('step 2 of')")
     page.button(tree, "Pause").click()
@@ -255,9 +259,9 @@ def test_arrow_keys_go_from_box_to_box_and_tell_the_sum(tree: Locator) -> None:
     assert tree.evaluate("el => el.shadowRoot.activeElement.place") == [1, 1]
     values = searched(SENTENCE, 3, 0)
     first, second = values.token_log_prob[0, values.parent[1, 1]], values.token_log_prob[1, 1]
-    terms = " + ".join(f"log {value.exp():.3f}" for value in (first, second))
+    terms = " + ".join(f"ln {value.exp():.3f}" for value in (first, second))
     text = tree.locator(".explained").inner_text()
-    assert text.startswith("log p of “") and f" {terms} = " in text
+    assert text.startswith("ln p of “") and f" {terms} = " in text
     assert text.endswith(f"= {values.log_prob[1, 1]:.2f}".replace("-", "−"))
 
 
@@ -294,6 +298,10 @@ def test_the_fork_comes_into_view(visit: page.Visit) -> None:
     where = visit.page.evaluate("scrollY")
     assert fork_of(widget) == 6  # “les” against “attend”, as the chapter's text says
     wait_until_in_view(widget, 6)
+    steps = widget.locator(".columns .step")
+    cut = "(all, left) => all.some((e) => { const at = e.getBoundingClientRect();"
+    cut += " return at.left < left && left < at.right; })"
+    assert not steps.evaluate_all(cut, page.box_of(widget.locator(".tree"))["x"]), "none is cut"
     edges = widget.locator(".sideways")
     assert edges.evaluate("el => [...el.classList]") == ["sideways", "before"], "with its end"
     assert widget.locator(".unseen-words").inner_text().startswith("← earlier: le cheval")

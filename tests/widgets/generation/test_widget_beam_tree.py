@@ -170,7 +170,7 @@ def test_the_page_lists_all_texts_and_the_path_of_the_chosen_one(widget: Locator
 def test_the_verdict_compares_them(widget: Locator) -> None:
     note = widget.locator(".ends").locator("xpath=../following-sibling::p")
     verdict = note.text_content() or ""  # what is out of sight is not drawn
-    assert verdict.startswith("The beam's best is likelier than the greedy text: log p ")
+    assert verdict.startswith("The beam's best is likelier than the greedy text: ln p ")
     assert "the likeliest text is no typical one" in verdict
     hold(widget, width=1)
     assert (note.text_content() or "").startswith("The beam's best is the greedy text.")

@@ -471,7 +471,7 @@ def test_another_branch_is_taken_and_the_old_one_kept(widget: Locator) -> None:
     totals, sums = page.received(widget)["totals"].tolist(), branches.locator(".sum")
     assert page.drawn(widget, ".branch .sum").tolist() == pytest.approx(totals)
     for sum_text, total in zip(sums.all_inner_texts(), totals, strict=True):
-        assert sum_text.startswith(f"−log p = {total:.1f} over 24, ")
+        assert sum_text.startswith(f"−ln p = {total:.1f} over 24, ")
     words = branches.locator(".begins").all_inner_texts()
     assert words[0].startswith("as drawn: “") and first[17:25].replace("\n", "↵") in words[0]
     assert words[1].startswith("1, from character 11: “")

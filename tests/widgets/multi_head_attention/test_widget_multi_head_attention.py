@@ -147,7 +147,7 @@ def test_a_number_lights_up_in_all_stages(widget: Locator) -> None:
         "= 18",
         "h = 2 // 2 = 1 and j = 2\u00a0% 2 = 0; b and t stay",
         "b·H + h = 1·2 + 1 = 3 of the rows of one batched product",
-        "column h·k + j = 1·2 + 0 = 2, as in x",
+        "column h·d_k + j = 1·2 + 0 = 2, as in x",
     ]
     assert widget.locator(".rows .address").inner_text() == "rows[3, 1, 0]"
     for stage in STAGES:
@@ -237,6 +237,7 @@ def test_leaving_the_transpose_out_mixes_words(widget: Locator) -> None:
     assert widget.locator(".split .strange").count() == 8
     mixed = widget.locator(".mixed").inner_text()
     assert mixed.startswith("Nothing fails and every shape is right")
+    assert "head 0 gets the first 6 numbers, head 1 the next 6" in mixed, "one and a half words"
     cells = widget.locator(".split tbody td").all()[:6]
     colours = [re.findall(r"h\d", one.get_attribute("class") or "")[0] for one in cells]
     assert colours == ["h0", "h0", "h1", "h1", "h0", "h0"], "two heads' slices in one table"
@@ -245,7 +246,7 @@ def test_leaving_the_transpose_out_mixes_words(widget: Locator) -> None:
     assert " ".join(path(widget)) == stages
     text = widget.locator(".path").inner_text()
     assert "Wrong: in the row of word 0, though it is word 1’s" in text
-    assert "column h·k + j = 1·2 + 1 = 3, in row 0: not where it was in x" in text
+    assert "column h·d_k + j = 1·2 + 1 = 3, in row 0: not where it was in x" in text
     cell(widget, "x", 0).hover()
     assert "This one is where it belongs" in widget.locator(".path").inner_text()
     page.slider(widget, "heads H").fill("1")
@@ -257,7 +258,7 @@ def test_leaving_the_transpose_out_mixes_words(widget: Locator) -> None:
 def test_sizes_change_and_written_numbers_stay(widget: Locator) -> None:
     box(widget, 0, 1, 3).fill("-7.5")
     page.slider(widget, "words T").fill("4")
-    page.slider(widget, "head width k").fill("3")
+    page.slider(widget, "head width d_k").fill("3")
     x = torch.tensor(page.inputs_of(widget)["x"])
     assert x.shape == (2, 4, 2, 3)
     flat, expected = x.flatten(-2), torch.arange(48.0).view(2, 4, 6)
@@ -269,12 +270,12 @@ def test_sizes_change_and_written_numbers_stay(widget: Locator) -> None:
     page.slider(widget, "words T").fill("6")
     page.slider(widget, "sentences B").fill("3")
     page.slider(widget, "heads H").fill("4")
-    page.slider(widget, "head width k").fill("4")
+    page.slider(widget, "head width d_k").fill("4")
     page.settled(widget)
     assert page.inputs_of(widget)["x"][0][1][0][3] == -7.5, "cut off, and back"
     assert page.inputs_of(widget)["x"][2][5][3][3] == 287
-    assert widget.locator(".split .stage-shape").inner_text() == "(B, H, T, k) = (3, 4, 6, 4)"
-    assert widget.locator(".rows .stage-shape").inner_text() == "(B·H, T, k) = (12, 6, 4)"
+    assert widget.locator(".split .stage-shape").inner_text() == "(B, H, T, d_k) = (3, 4, 6, 4)"
+    assert widget.locator(".rows .stage-shape").inner_text() == "(B·H, T, d_k) = (12, 6, 4)"
     widget.get_by_role("button", name="Reset").click()
     page.settled(widget)
     page.slider(widget, "words T").fill("5")
@@ -307,7 +308,11 @@ def test_numbers_travel_from_stage_to_stage_when_asked(widget: Locator, visit: p
         expect(widget.locator(".flying")).to_have_count(0)
     widget.get_by_role("checkbox", name="leave the transpose out").check()
     page.settled(widget)
-    for step, text in (("Split", "are dealt out"), ("Flatten", "= 4 tables"), ("Merge", "side")):
+    for step, text in (
+        ("Split", "the next 6"),
+        ("Flatten", "= 4 tables"),
+        ("Merge", "side"),
+    ):
         page.button(widget, step).click()
         assert text in hint.inner_text()
 

@@ -47,7 +47,7 @@ def naive(x: torch.Tensor, kind: str) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_context_vectors_are_those_of_a_loop(kind: str) -> None:
+def test_outputs_are_those_of_a_loop(kind: str) -> None:
     x, order = torch.tensor(X), [4, 0, 5, 2, 1, 3]
     seen = computed([order.index(i) for i in range(6)], kind)
     assert seen.order.tolist() == order
@@ -86,7 +86,7 @@ def test_with_positions_every_word_changes() -> None:
 
 def test_a_page_without_javascript_shows_the_change() -> None:
     html = WordOrderWidget(WORDS, X, [5, 4, 3, 2, 1, 0])._html()
-    assert "context vectors in this order (positions: none)" in html
+    assert "outputs in this order (positions: none)" in html
     assert re.search(r'<th scope="row">step</th>(<td>0\.\d\d</td>){3}(<td>0\.00</td>){2}', html)
     html = WordOrderWidget(WORDS, X, [5, 4, 3, 2, 1, 0], "rotary")._html()
     assert "(positions: rotary)" in html
@@ -130,13 +130,13 @@ def test_a_shuffle_changes_nothing_until_positions_are_known(widget: Locator) ->
     assert slide.is_enabled()
     page.button(widget, "Reverse").click()
     assert line_up(widget) == WORDS[::-1]
-    assert verdict(widget).startswith("Every word has the same context vector as before, in")
+    assert verdict(widget).startswith("Every word has the same output as before, in")
     assert widget.locator(".change").all_inner_texts() == ["same"] * 6
     assert widget.locator(".ways .same").count() == 6
     for _ in ("sinusoidal", "rotary"):
         widget.get_by_role("radio", checked=True).press("ArrowDown")
         assert line_up(widget) == WORDS[::-1]
-        assert verdict(widget).startswith("All 6 words have another context vector than before")
+        assert verdict(widget).startswith("All 6 words have another output than before")
         assert widget.locator(".ways .other").count() == 6
         largest = page.received(widget)["largest"].item()
         assert verdict(widget).endswith(f"differs by up to {largest:.2f}.")
@@ -144,7 +144,7 @@ def test_a_shuffle_changes_nothing_until_positions_are_known(widget: Locator) ->
     widget.get_by_role("radio", name="ALiBi").check()
     assert verdict(widget).endswith("to this kind of positions, both orders are alike.")
     page.button(widget, "move journey left").click()
-    assert "words have another context vector" in verdict(widget)
+    assert "words have another output" in verdict(widget)
 
 
 def test_the_shuffle_is_always_another_order_and_can_be_undone(widget: Locator) -> None:

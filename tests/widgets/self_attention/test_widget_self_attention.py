@@ -116,7 +116,7 @@ def test_the_keyboard_asks_a_number_too(widget: Locator) -> None:
     widget.page.keyboard.press("Enter")
     assert chosen(widget) == "starts"
     widget.page.keyboard.press("Tab")
-    assert explanation.inner_text().startswith("Context vector of “Your”, entry 1")
+    assert explanation.inner_text().startswith("Output of “Your”, entry 1")
 
 
 # ------------------------------------------------------------------ the journey

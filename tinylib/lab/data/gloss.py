@@ -1,10 +1,12 @@
 """English under French, word for word, for the sentences of `tinylib.lab.data.grammar`.
 
 gloss("il les attend .".split())                  ['he', 'them', 'waits for', '.']
+gloss("pas d' oiseaux , de petits".split())       ['not', 'any', 'birds', '?', 'some', 'small']
 gloss("une souris noire".split())                 ['a', 'mouse', 'black']
 gloss("une souris noire".split(), forms=True)     ['a (f)', 'mouse', 'black (f)']
 """
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
@@ -14,11 +16,12 @@ from tinylib.lab.data import grammar as grammar
 
 # The words that are in none of the grammar's tables, and the signs of a vocabulary.
 SMALL = dict(
-    **{"le": "the", "la": "the", "les": "the", "un": "a", "une": "a", "des": "some", "de": "any"},
+    **{"le": "the", "la": "the", "les": "the", "un": "a", "une": "a", "des": "some", "de": "some"},
     **{"à": "to", "au": "to the", "aux": "to the", "et": "and", "mais": "but", "qui": "that"},
     **{"que": "that", "très": "very", "avec": "with", "ne": "(not)", "pas": "not"},
     **{"jamais": "never", ".": ".", "<unk>": "unknown", "<bos>": "start", "<eos>": "end"},
 )
+DENIED = re.compile(r"\b(pas|jamais)( souvent| toujours)? (de|d')$")  # not any
 ARTICLES = {"le": "m", "un": "m", "au": "m", "la": "f", "une": "f", "les": "pl", "aux": "pl"}
 
 
@@ -83,6 +86,8 @@ def gloss(french: Sequence[str], forms: bool = False) -> list[str]:
     """What each word says in English, "?" if the grammar has no such word."""
     book = gloss_book(forms)
     return [
-        (after in book.verbs and book.before_verb.get(word)) or book.words.get(word, "?")
-        for word, after in pairwise([*french, ""])
+        (after in book.verbs and book.before_verb.get(word))
+        or (DENIED.search(" ".join(french[: t + 1])) and "any")
+        or book.words.get(word, "?")
+        for t, (word, after) in enumerate(pairwise([*french, ""]))
     ]

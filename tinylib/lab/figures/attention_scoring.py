@@ -117,12 +117,12 @@ def attention_shapes(
     tall = cell * max(T, S, k)
     top = MARGIN + 40
     shapes = [
-        ("$Q$", "queries", "query", (T, k), ("T", "d_k"), "×"),
-        ("$K^{\\top}$", "keys", "key", (k, S), ("d_k", "S"), "="),
-        ("$QK^{\\top}$", "scores", "", (T, S), ("T", "S"), ""),
+        (r"$\mathbf{Q}$", "queries", "query", (T, k), ("T", "d_k"), "×"),
+        (r"$\mathbf{K}^{\top}$", "keys", "key", (k, S), ("d_k", "S"), "="),
+        (r"$\mathbf{QK}^{\top}$", "scores", "", (T, S), ("T", "S"), ""),
         ("$\\alpha$", "weights", "weight", (T, S), ("T", "S"), "×"),
-        ("$V$", "values", "value", (S, v), ("S", "d_v"), "="),
-        ("$Z$", "outputs", "", (T, v), ("T", "d_v"), ""),
+        (r"$\mathbf{V}$", "values", "value", (S, v), ("S", "d_v"), "="),
+        (r"$\mathbf{Z}$", "outputs", "", (T, v), ("T", "d_v"), ""),
     ]
     room = 132  # for the arrow from scores to weights
     across = sum(max(cell * cols, 54) for *_, (_, cols), _, _ in shapes)
@@ -178,8 +178,8 @@ def attention_shapes(
         words = (
             f"Attention as rectangles. {T} queries of {k} numbers times {S} keys, turned upright, "
             f"are {T} × {S} scores. {after} and after the softmax of each row, these are the "
-            f"weights, with {masked} columns hatched. Times {S} values of {v} "
-            f"numbers they are {T} outputs of {v} numbers. The second row is lit throughout."
+            f"weights, with {masked} column{'' if masked == 1 else 's'} hatched. Times {S} values "
+            f"of {v} numbers they are {T} outputs of {v} numbers. The second row is lit throughout."
         )
         return finish(axes, alt or words)
 

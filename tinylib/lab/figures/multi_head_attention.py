@@ -19,7 +19,7 @@ def architecture() -> Figure:
     q, k, v, both = 0, 0.9, 1.8, 0.45
     return diagram(
         {
-            "x": Box("embeddings $x$", (k, 0), "data", width=2.7),
+            "x": Box(r"embeddings $\mathbf{X}$", (k, 0), "data", width=2.7),
             "W_q": Box(r"$\times\,W_q$", (q, 1), "weight", width=0.9),
             "W_k": Box(r"$\times\,W_k$", (k, 1), "weight", width=0.9),
             "W_v": Box(r"$\times\,W_v$", (v, 1), "weight", width=0.9),
@@ -37,12 +37,12 @@ def architecture() -> Figure:
             ("x", "W_q", "B T D"),
             ("x", "W_k", "B T D"),
             ("x", "W_v", "B T D"),
-            ("W_q", "split q", "B T (H d_k)", "$Q$"),
-            ("W_k", "split k", "B T (H d_k)", "$K$"),
-            ("W_v", "split v", "B T (H d_v)", "$V$"),
-            ("split q", "dot", "B H T d_k", "$Q$"),
-            ("split k", "dot", "B H T d_k", "$K$"),
-            ("split v", "sum", "B H T d_v", "$V$"),
+            ("W_q", "split q", "B T (H d_k)", r"$\mathbf{Q}$"),
+            ("W_k", "split k", "B T (H d_k)", r"$\mathbf{K}$"),
+            ("W_v", "split v", "B T (H d_v)", r"$\mathbf{V}$"),
+            ("split q", "dot", "B H T d_k", r"$\mathbf{Q}$"),
+            ("split k", "dot", "B H T d_k", r"$\mathbf{K}$"),
+            ("split v", "sum", "B H T d_v", r"$\mathbf{V}$"),
             ("dot", "softmax", "B H T T", "scores"),
             ("softmax", "sum", "B H T T", "weights"),
             ("sum", "merge", "B H T d_v"),
@@ -51,7 +51,7 @@ def architecture() -> Figure:
         ],
         repeat=[(r"$\times\,H$", ["dot", "softmax", "sum"])],
         alt=(
-            "Diagram of multi-head attention, from top to bottom. The embeddings x (B by T by D) "
+            "Diagram of multi-head attention, from top to bottom. The embeddings X (B by T by D) "
             "are multiplied by three learned matrices, W_q, W_k and W_v, each wide enough for all "
             "H heads: B by T by H times d_k, for W_v by H times d_v. Each result is split into "
             "heads: B by H by T by d_k, for values B by H by T by d_v. Inside a frame marked "

@@ -43,8 +43,8 @@ def architecture() -> Figure:
     q, k, v, both = 1.02, 1.67, 2.32, 1.345
     return diagram(
         {
-            "x": Box("embeddings $x$", (k, 0), "data", width=1.95),
-            "codes": Box("codes $P$", (0, 1), "position", width=0.7),
+            "x": Box(r"embeddings $\mathbf{X}$", (k, 0), "data", width=1.95),
+            "codes": Box(r"codes $\mathbf{P}$", (0, 1), "position", width=0.7),
             "add": Box("add: sinusoidal, learned", (k, 1), width=1.95),
             "W_q": Box(r"$\times\,W_q$", (q, 2), "weight", width=0.65),
             "W_k": Box(r"$\times\,W_k$", (k, 2), "weight", width=0.65),
@@ -56,7 +56,7 @@ def architecture() -> Figure:
             "shift": Box("add: ALiBi", (both, 5), width=1.3),
             "softmax": Box("softmax", (both, 6), width=1.3),
             "sum": Box("weighted sum", (k, 7), width=1.95),
-            "z": Box("context vectors $z$", (k, 8), "data", width=1.95),
+            "z": Box(r"outputs $\mathbf{Z}$", (k, 8), "data", width=1.95),
         },
         [
             ("x", "add", "T D"),
@@ -64,11 +64,11 @@ def architecture() -> Figure:
             ("add", "W_q", "T D"),
             ("add", "W_k", "T D"),
             ("add", "W_v", "T D"),
-            ("W_q", "turn", "T d_k", "$Q$"),
-            ("W_k", "turn", "T d_k", "$K$"),
-            ("W_v", "sum", "T d_v", "$V$"),
+            ("W_q", "turn", "T d_k", r"$\mathbf{Q}$"),
+            ("W_k", "turn", "T d_k", r"$\mathbf{K}$"),
+            ("W_v", "sum", "T d_v", r"$\mathbf{V}$"),
             ("angles", "turn", "T d_k/2"),
-            ("turn", "dot", "T d_k", "rotated $Q$, $K$, each"),
+            ("turn", "dot", "T d_k", r"rotated $\mathbf{Q}$, $\mathbf{K}$, each"),
             ("dot", "shift", "T T", "scores"),
             ("bias", "shift", "T T"),
             ("shift", "softmax", "T T", "scores"),
@@ -77,13 +77,13 @@ def architecture() -> Figure:
         ],
         alt=(
             "Diagram of self-attention with the three points where positions can enter it; one of "
-            "them is enough. The embeddings x (T by D) come from the top. First point: codes P (T "
-            "by D), sinusoidal or learned, are added to x. What comes of it is multiplied by W_q, "
+            "them is enough. The embeddings X (T by D) come from the top. First point: codes P (T "
+            "by D), sinusoidal or learned, are added to X. What comes of it is multiplied by W_q, "
             "W_k and W_v, which gives Q and K (T by d_k) and V (T by d_v). Second point: rotary "
             "positions rotate Q and K, but not V, by angles theta (T by d_k/2). The dot products "
             "of Q and K, divided by the square root of d_k, are the scores (T by T). Third point: "
             "ALiBi adds a bias b (T by T) to the scores. A softmax makes them weights (T by T), "
-            "and the weighted sum of V gives the context vectors z (T by d_v)."
+            "and the weighted sum of V gives the outputs Z (T by d_v)."
         ),
     )
 

@@ -16,10 +16,10 @@ from tinylib.lab.figures.style import COLOURS, GRID, HATCH, INK, MARGIN, PAPER, 
 
 
 def architecture() -> Figure:
-    """One head of self-attention (Vaswani et al. 2017), from words to context vectors."""
+    """One head of self-attention (Vaswani et al. 2017), from words to outputs."""
     return diagram(
         {
-            "x": Box("embeddings $X$", (1, 0), "data", width=3),
+            "x": Box(r"embeddings $\mathbf{X}$", (1, 0), "data", width=3),
             "W_q": Box(r"$\times\,W_q$", (0, 1), "weight"),
             "W_k": Box(r"$\times\,W_k$", (1, 1), "weight"),
             "W_v": Box(r"$\times\,W_v$", (2, 1), "weight"),
@@ -27,15 +27,15 @@ def architecture() -> Figure:
             "mask": Box("mask", (0.5, 3), "mask", width=2),
             "softmax": Box("softmax over each row", (0.5, 4), width=2),
             "sum": Box("weighted sum", (1, 5), width=3),
-            "z": Box("context vectors $Z$", (1, 6), "data", width=3),
+            "z": Box(r"outputs $\mathbf{Z}$", (1, 6), "data", width=3),
         },
         [
             ("x", "W_q", "T D"),
             ("x", "W_k", "T D"),
             ("x", "W_v", "T D"),
-            ("W_q", "dot", "T d_k", "$Q$"),
-            ("W_k", "dot", "T d_k", "$K$"),
-            ("W_v", "sum", "T d_v", "$V$"),
+            ("W_q", "dot", "T d_k", r"$\mathbf{Q}$"),
+            ("W_k", "dot", "T d_k", r"$\mathbf{K}$"),
+            ("W_v", "sum", "T d_v", r"$\mathbf{V}$"),
             ("dot", "mask", "T T", "scores"),
             ("mask", "softmax", "T T", "scores"),
             ("softmax", "sum", "T T", "weights"),
@@ -47,7 +47,7 @@ def architecture() -> Figure:
             "keys K (T by d_k), W_v the values V (T by d_v). The dot products of queries and keys, "
             "divided by the square root of d_k, are the scores (T by T). An optional mask sets "
             "some scores to minus infinity. A softmax over each row makes them weights (T by T). "
-            "The weighted sum of the values gives the context vectors Z (T by d_v)."
+            "The weighted sum of the values gives the outputs Z (T by d_v)."
         ),
     )
 

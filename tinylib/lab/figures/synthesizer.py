@@ -10,7 +10,7 @@ def architecture() -> Figure:
     pairs = "each pair of words:\n\ndot product, $\\div\\,\\sqrt{d_k}$"
     return diagram(
         {
-            "x": Box("embeddings $x$", (1.1, 0), "data", width=2.85),
+            "x": Box(r"embeddings $\mathbf{X}$", (1.1, 0), "data", width=2.85),
             "W_q": Box(r"$\times\,W_q$", (q, 1), "weight", width=0.65),
             "W_k": Box(r"$\times\,W_k$", (k, 1), "weight", width=0.65),
             "A": Box(r"$\times\,A + b_1$", (a, 1), "weight", width=0.7),
@@ -20,31 +20,30 @@ def architecture() -> Figure:
             "B": Box(r"$\times\,B + b_2$", (a, 3), "weight", width=0.7),
             "softmax": Box("softmax over each row", (0.7375, 4), width=2.125),
             "sum": Box("weighted sum", (1.1, 5), width=2.85),
-            "z": Box("context vectors $z$", (1.1, 6), "data", width=2.85),
+            "z": Box(r"outputs $\mathbf{Z}$", (1.1, 6), "data", width=2.85),
         },
         [
             ("x", "W_q", "T D"),
             ("x", "W_k", "T D"),
             ("x", "A", "T D"),
             ("x", "W_v", "T D"),
-            ("W_q", "dot", "T d_k", "$Q$"),
-            ("W_k", "dot", "T d_k", "$K$"),
-            ("A", "relu", "T k"),
-            ("relu", "B", "T k"),
+            ("W_q", "dot", "T d_k", r"$\mathbf{Q}$"),
+            ("W_k", "dot", "T d_k", r"$\mathbf{K}$"),
+            ("A", "relu", "T d_k"),
+            ("relu", "B", "T d_k"),
             ("dot", "softmax", "T T", "either: scores"),
             ("B", "softmax", "T T", "or: scores"),
-            ("W_v", "sum", "T d_v", "$V$"),
+            ("W_v", "sum", "T d_v", r"$\mathbf{V}$"),
             ("softmax", "sum", "T T", "weights"),
             ("sum", "z", "T d_v"),
         ],
         alt=(
             "Diagram of two ways to make the scores of attention, of which one is used at a time. "
-            "On the left, as before: the embeddings x (T by D) are multiplied by W_q and W_k, and "
+            "On the left, as before: the embeddings X (T by D) are multiplied by W_q and W_k, and "
             "the dot products of Q and K (T by d_k), divided by the square root of d_k, are the "
             "scores (T by T): words are compared with each other. On the right, the dense "
-            "synthesizer: x times A plus b_1 (T by k), a ReLU, times B plus b_2, are the scores "
+            "synthesizer: X times A plus b_1 (T by d_k), a ReLU, times B plus b_2, are the scores "
             "(T by T), made of each word alone. All else is the same: a softmax makes the scores "
-            "weights (T by T), and the weighted sum of V (T by d_v) gives the context vectors z (T "
-            "by d_v)."
+            "weights (T by T), and the weighted sum of V (T by d_v) gives the outputs Z (T by d_v)."
         ),
     )

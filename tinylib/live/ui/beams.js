@@ -105,14 +105,21 @@ export const rowOf = (widget, rows) => Math.min(widget.row ?? 0, rows.length - 1
 
 const SIZES = [20, 42, 45, 18, 52, 22]; // pixels; the last is between what is kept and pruned
 const OFFSET = 2.5; // from the middle of two ways where they coincide, to each
+const PADDING = 16; // of the box that scrolls, left and right together, as in the style below
 const FAINT = 0.01; // a pruned rival less likely than this is left out
 const [MOVE, PACE] = [420, 1100]; // ms: the way of a box, and from step to step
 
-/** Where a candidate's box stands, and the line that leads to it. */
-function layout(width, alpha) {
+/**
+ * Where a candidate's box stands, and the line that leads to it. If `count` columns are wider than
+ * the `room` for them, they get so wide that, scrolled to the end, the first in view is whole.
+ */
+function layout(width, alpha, count, room) {
   const scale = letters();
   const [gap, high, pitch, head, first, apart] = SIZES.map((size) => scale * size);
-  const wide = scale * (alpha > 0 ? 150 : 104); // with a third number, or without
+  const least = gap + scale * (alpha > 0 ? 150 : 104); // with a third number, or without
+  const span = room - PADDING - gap / 2;
+  const scrolls = least < span && room < PADDING + first + count * least;
+  const wide = (scrolls ? span / Math.floor(span / least) : least) - gap;
   const left = (t) => first + gap + t * (wide + gap);
   const top = (c) => head + c * pitch + (c < width ? 0 : apart);
   const line = ({ t, c, parent }, aside) => {
@@ -135,9 +142,10 @@ const forkOf = ({ rows: [best], greedily }) =>
  * A box that scrolls sideways, with a gutter at its left that does not, and says at its edges that
  * there is more. `show(left, right, end)` brings these pixels into view, up to the end if there is
  * room, unless the reader is busy in the box; `starts()` are places at which it is best cut off,
- * and `scrolled(from, to)` gets the range of pixels in view.
+ * `scrolled(from, to)` gets the range of pixels in view, and `resize()` is called if the width that
+ * is in view, `room()`, has changed.
  */
-function sideways(label, content, gutter, starts, scrolled) {
+function sideways(label, content, gutter, starts, scrolled, resize) {
   const box = h(
     "div.scroll.tree",
     { tabindex: "0", role: "group", "aria-label": label, scroll: () => edges() },
@@ -149,7 +157,13 @@ function sideways(label, content, gutter, starts, scrolled) {
     element.classList.toggle("before", box.scrollLeft > 4);
     element.classList.toggle("after", box.scrollLeft + box.clientWidth < box.scrollWidth - 4);
   };
-  resized(edges, box);
+  let room = 0;
+  resized(() => {
+    edges();
+    if (room === box.clientWidth) return;
+    room = box.clientWidth;
+    resize();
+  }, box);
   const show = (left, right, end = right) =>
     requestAnimationFrame(() => {
       // by then it stands in the page
@@ -157,10 +171,10 @@ function sideways(label, content, gutter, starts, scrolled) {
       const seen = box.scrollLeft <= left && right <= box.scrollLeft + box.clientWidth;
       if (seen || box.matches(":hover, :focus")) return;
       const place = Math.min(left, (left + right - box.clientWidth) / 2);
-      const start = Math.max(0, ...starts().filter((x) => x <= place));
-      box.scrollLeft = start + box.clientWidth < right ? place : start;
+      const fit = starts().filter((x) => x <= left && right <= x + box.clientWidth);
+      box.scrollLeft = fit.filter((x) => x <= place).at(-1) ?? fit[0] ?? place;
     });
-  return { element, edges, show };
+  return { element, edges, show, room: () => room };
 }
 
 /**
@@ -187,7 +201,8 @@ function stepper(widget, count, show) {
     stop();
     go(now() + change);
   };
-  const [back, next] = [button("◀", "one step back", by(-1)), button("▶", "one step on", by(1))];
+  const back = button("◀", "one step back", by(-1));
+  const next = button("▶", "one step on", () => by(now() < count() ? 1 : 1 - count())());
   const play = h("button.play", {
     click: () => {
       if (timer) {
@@ -205,7 +220,11 @@ function stepper(widget, count, show) {
   play.hidden = isCalm();
   const place = h("span.place", { role: "status" });
   const follow = () => {
-    [back.disabled, next.disabled] = [now() <= 1, now() >= count()];
+    back.disabled = now() <= 1;
+    const [sign, label] =
+      now() < count() ? ["▶", "one step on"] : ["▶ from step 1", "step by step from step 1"];
+    setText(next, sign);
+    for (const name of ["aria-label", "title"]) setAttribute(next, name, label);
     setText(place, widget.grown ? `step ${now()} of ${count()}` : `all ${count()} steps`);
   };
   stop();
@@ -265,6 +284,10 @@ export function beamTree(widget, searched) {
       setText(earlier, first && `← earlier: ${first}`);
       setText(later, last && `later: ${last} →`);
     },
+    () => {
+      before = {};
+      widget.repaint("outputs");
+    },
   );
   let before = {}; // what was shown last
   const column = (t) =>
@@ -275,11 +298,11 @@ export function beamTree(widget, searched) {
       h("ol"),
     );
   const boxOf = ({ t, c }) => columns.children[t].lastChild.children[c];
-  /** log p of all tokens up to a box. */
+  /** ln p of all tokens up to a box. */
   const explainLogProb = (t, c) => {
     const path = pathTo(now.steps[t][c]).filter(({ ended }) => !ended);
     const message = now.decode(path.map(({ token }) => token));
-    return logs(`log p of “${message}”:`, path, path.map(boxOf));
+    return logs(`ln p of “${message}”:`, path, path.map(boxOf));
   };
   const box = (t) => (c) => {
     const parts = [h("b"), h("span"), h("span"), h("span"), h("span.unseen")];
@@ -359,7 +382,7 @@ export function beamTree(widget, searched) {
       const { steps, greedily, rows, source } = found;
       const { path } = rows[rowOf(widget, rows)];
       setText(root, found.root);
-      const placed = layout(width, alpha);
+      const placed = layout(width, alpha, steps.length, view.room());
       const { wide, apart, left, top } = placed;
       now = { ...found, ...placed, path };
       setAttribute(
@@ -408,31 +431,31 @@ export function beamTree(widget, searched) {
       const fork = forkOf(found);
       if (source !== before.source) view.show(0, 0);
       if (fork >= 0 && (source !== before.source || fork !== before.fork || wide !== before.wide)) {
-        view.show(left(Math.max(0, fork - 1)), left(fork + 1), left(steps.length) + placed.gap);
+        view.show(left(Math.max(0, fork - 1)), left(fork + 1), left(steps.length));
       }
       before = { source, fork, wide };
       requestAnimationFrame(view.edges);
       setText(
         legend,
-        `Each box has a ${found.token}, its probability and log p of the ${found.text} so far` +
+        `Each box shows a ${found.token}, its probability, and ln p of the ${found.text} so far` +
           (alpha > 0
-            ? `, and the score by which ${found.text}s compete: log p divided by length to the ` +
+            ? `, then the score that ranks the ${found.text}s: ln p divided by length to the ` +
               `power ${alpha}. `
-            : `, by which ${found.text}s compete. `) +
+            : `, which ranks the ${found.text}s. `) +
           `Blue: the ${found.text} chosen in the table. Orange, dotted: greedy search. Pruned ` +
-          `${found.token}s of less than 1 % are left out.`,
+          `${found.token}s with less than 1 % are not shown.`,
       );
     },
   };
 }
 
 /** How the search ends: the texts that are left, and others beside them. */
-export function beamEnds(widget, text, searched) {
+export function beamEnds(widget, text, searched, counted = "") {
   const body = h("tbody");
   const table = h(
     "table.ends",
-    h("caption", "How the search ends, best first"),
-    columnHeads("show", text, "log p", "length", "score"),
+    h("caption", `How the search ends, best first${counted}`),
+    columnHeads("show", text, "ln p", "length", "score"),
     body,
   );
   const verdict = h("p.note");
@@ -443,9 +466,9 @@ export function beamEnds(widget, text, searched) {
     const { path, text: decoded, logProb, length } = now.rows[i];
     const own = path.filter(({ ended }) => !ended);
     return cell.cellIndex === 2
-      ? logs(`log p of “${decoded}”:`, own, [...cell.parentElement.cells].slice(1, 2))
+      ? logs(`ln p of “${decoded}”:`, own, [...cell.parentElement.cells].slice(1, 2))
       : perLength(
-          `Score of “${decoded}”, its log p divided by length to the power α:`,
+          `Score of “${decoded}”, its ln p divided by length to the power α:`,
           logProb,
           length,
           now.alpha,
@@ -501,7 +524,7 @@ export function beamEnds(widget, text, searched) {
         }
       });
       reach();
-      table.classList.toggle("plain", inputs.alpha === 0); // then the score is log p
+      table.classList.toggle("plain", inputs.alpha === 0); // then the score is ln p
       setText(gloss, found.gloss ? `Word for word: ${found.gloss(rows[row].text)}` : "");
       gloss.hidden = !found.gloss;
       setText(verdict, message);
@@ -580,6 +603,7 @@ beamEnds.style = `
 .ends td, .ends th { padding: 2px 0 2px 8px; text-align: right; }
 .ends tr :first-child { padding-left: 0; width: 2rem; }
 .ends td:first-child { line-height: 0; }
+.ends caption { white-space: normal; }
 .ends thead th { font-size: var(--size-small); }
 .ends tbody th { max-width: none; white-space: normal; color: var(--text);
   font-size: var(--size-note); }

@@ -104,7 +104,7 @@ export const chance = (what, logits, column, cells, others = 0) => ({
 const figures = (p) =>
   p === 0 || p === 1 ? String(p) : p < 0.001 ? p.toPrecision(2) : p.toFixed(3);
 
-/** log p of several tokens, each { probability, logP }: the sum of their logarithms. */
+/** ln p of several tokens, each { probability, logP }: the sum of their logarithms. */
 export const logs = (what, tokens, cells) =>
   sum(
     what,
@@ -112,7 +112,7 @@ export const logs = (what, tokens, cells) =>
     undefined,
     {
       first:
-        tokens.length > FEW ? "" : tokens.map((t) => `log ${figures(t.probability)}`).join(" + "),
+        tokens.length > FEW ? "" : tokens.map((t) => `ln ${figures(t.probability)}`).join(" + "),
       of: tokens.map(({ probability }) => probability),
       lit: [{ cells }],
     },
@@ -133,7 +133,7 @@ export const expOf = (what, exponent, cells) => ({ kind: "exp", what, exponent, 
 /** A product of `factors`, each { top, bottom, root }: that root of top / bottom, or of top. */
 export const roots = (what, factors, cells) => ({ kind: "roots", what, factors, lit: [{ cells }] });
 
-/** A score by which texts of different lengths compete: log p divided by length to the power α. */
+/** A score by which texts of different lengths compete: ln p divided by length to the power α. */
 export const perLength = (what, logProb, length, alpha, cells) =>
   sum(what, [[logProb]], undefined, {
     by: { value: length ** alpha, name: `${length}^{${alpha}}` },

@@ -246,7 +246,7 @@ function numbers2d(widget) {
       {
         "data-input": "query",
         click: () => {
-          const next = widget.inputs.query.map((value) => hundredths(factor * value));
+          const next = widget.inputs.query.map((value) => factor * value);
           const [low, high] = widget.spec.limits.query;
           if (next.some((value) => value < low || value > high)) {
             widget.announce(`The query would leave the plane: its numbers end at ${high}.`);

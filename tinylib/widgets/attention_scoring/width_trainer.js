@@ -110,7 +110,7 @@ function landscape(widget) {
   return {
     element: h(
       "div.column",
-      h("span.label", "loss of every width σ; drag the ball to where it starts"),
+      h("span.label", "loss of every width w; drag the ball to where it starts"),
       drawn.element,
     ),
     update(inputs, outputs) {
@@ -269,7 +269,7 @@ function stepNumbers(widget) {
     element: results(
       "told",
       h("p", "slope there ", slope, step),
-      h("p", "width ", name("σ"), " = ", sigma, ", its loss ", loss, where),
+      h("p", "width ", name("w"), " = ", sigma, ", its loss ", loss, where),
       h("p", "best of the widths 0.02, 0.03, … 3: ", best, ", its loss ", lowest),
       h("p", "on new points, since we know the truth: loss ", fresh),
     ),
@@ -290,7 +290,7 @@ function stepNumbers(widget) {
       setText(step, `; next step: ${sum} = ${figure(now + by)}`);
       const wide = widget.spec.limits.start[1];
       const far = Math.abs(now) > wide ? "; outside the picture" : "";
-      setText(where, `${far}${now < 0 ? "; only σ² counts, so the ball is at |σ|" : ""}`);
+      setText(where, `${far}${now < 0 ? "; only w² counts, so the ball is at |w|" : ""}`);
     },
   };
 }
@@ -353,9 +353,9 @@ const STARTS = [0.05, 1, 3];
 /** Too narrow, as in the chapter, and far too wide; or any other. */
 function starts(widget) {
   const entries = STARTS.map((value) => ({ title: String(value), value }));
-  const part = setting(widget, "start", "start at σ =", entries);
+  const part = setting(widget, "start", "start at w =", entries);
   const box = numberBox(widget, "start", {
-    called: "σ",
+    called: "w",
     label: "width to start from, typed",
     step: 0.05,
     class: "number",

@@ -230,4 +230,4 @@ class WidthTrainer(Trainer):
         rows = [f"after {steps} steps from {start:g}", "the best of all that are tried"]
         pairs = (("sigma", "loss"), ("best", "lowest"))
         cells = [[f"{values[name].item():.2f}" for name in pair] for pair in pairs]
-        return table("a kernel's width", cells, rows, ["width σ", "loss"])
+        return table("a kernel's width", cells, rows, ["width w", "loss"])

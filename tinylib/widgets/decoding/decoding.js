@@ -53,10 +53,10 @@ function comparison(best, single, greedily, T) {
   const kept = greedily.filter((node) => node.kept).length;
   return (
     `The beam's best is ${best.logProb > single.logProb ? "likelier" : "less likely"} than what ` +
-    `greedy search says: log p ${format(best.logProb)} against ${format(single.logProb)}. ` +
+    `greedy search says: ln p ${format(best.logProb)} against ${format(single.logProb)}. ` +
     (kept < T
       ? `The beam pruned greedy search's words at step ${kept + 1}.`
-      : "Greedy search's sentence is also among those that are kept to the end.")
+      : "The beam keeps the sentence of greedy search to the end, too.")
   );
 }
 
@@ -72,7 +72,11 @@ export default live(
           ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
         ),
       ),
-      ui.boxed("side", ui.use(beamEnds, "sentence", searched), ui.explanation()),
+      ui.boxed(
+        "side",
+        ui.use(beamEnds, "sentence", searched, " (the length counts <eos>)"),
+        ui.explanation(),
+      ),
     ),
     ui.use(beamTree, searched),
   ],

@@ -95,4 +95,4 @@ class DecodingWidget(TranslatorWidget):
         cells = [[f"{end.log_prob:.2f}", str(end.length), f"{end.score:.2f}"] for end in last]
         caption = f"“{self.inputs['source']}”: what beam search ends with, best first"
         rows = [" ".join(end.words) for end in last]
-        return table(caption, cells, rows, ["log p", "length", "score"])
+        return table(caption, cells, rows, ["ln p", "length with <eos>", "score"])

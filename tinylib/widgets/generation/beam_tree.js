@@ -225,16 +225,16 @@ function compared(found, single, drawn, greedily, T) {
     best.text === single.text
       ? "The beam's best is the greedy text. "
       : `The beam's best is ${best.logProb > single.logProb ? "likelier" : "less likely"} than ` +
-        `the greedy text: log p ${format(best.logProb)} against ` +
+        `the greedy text: ln p ${format(best.logProb)} against ` +
         format(single.logProb) +
         (kept < T ? `; the greedy text was pruned at step ${kept + 1}. ` : ". ");
   const both = drawn.map(({ logProb }) => format(logProb)).join(" and ");
   return (
     beside +
     (drawn.every(({ logProb }) => logProb < best.logProb)
-      ? `The drawn ones are less likely, log p ${both}, and they are what this model's texts ` +
+      ? `The drawn ones are less likely, ln p ${both}, and they are what this model's texts ` +
         `are like: the likeliest text is no typical one.`
-      : `Drawn ones: log p ${both}. Where few texts are possible, the likeliest is also drawn; ` +
+      : `Drawn ones: ln p ${both}. Where few texts are possible, the likeliest is also drawn; ` +
         `and a text that ends early has few factors.`)
   );
 }

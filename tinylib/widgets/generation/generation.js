@@ -694,7 +694,7 @@ function tree(widget) {
         setText(begins, `${i ? `${i}, from character ${from + 1}` : "as drawn"}: “${words}…”`);
         setText(
           sum,
-          `−log p = ${total.toFixed(1)} over ${ids.length}, ` +
+          `−ln p = ${total.toFixed(1)} over ${ids.length}, ` +
             `${format(total / Math.max(1, ids.length))} each`,
         );
         setAttribute(sum, "data-value", String(total));

@@ -7,10 +7,10 @@ import { format } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { fillList } from "../../live/ui/sentences.js";
 
-const AXES = { B: "sentences B", T: "words T", H: "heads H", k: "head width k" };
+const AXES = { B: "sentences B", T: "words T", H: "heads H", k: "head width d_k" };
 const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
-/** The sizes of x, which holds its table (B, T, Hk) cut into heads. */
+/** The sizes of x, which holds its table (B, T, D) cut into heads. */
 const sizesOf = ({ x }) => ({
   B: x.length,
   T: x[0].length,
@@ -110,7 +110,7 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
 
   const build = (sizes) => {
     const { B, T, H, k } = sizes;
-    const whole = letters.endsWith("Hk");
+    const whole = letters.endsWith("D");
     across = whole ? 1 : H;
     const [columns, lead] = [whole ? H * k : k, (b) => (name === "rows" ? "" : `b ${b}`)];
     const tables = count(B).flatMap((b) =>
@@ -251,8 +251,8 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
 const STEPS = {
   split: ({ T, H, k }, untransposed) =>
     untransposed
-      ? "The numbers of a sentence are dealt out in the order in which they are stored, " +
-        `${T * k} to each head, so a head gets whole words instead of a slice of each.`
+      ? `Head 0 gets the first ${T * k} numbers of each sentence, head 1 the next ${T * k}, and so ` +
+        "on, instead of a slice of each word."
       : `The row of each word is cut into ${H} slices of ${k}, and slice h goes to head h, so ` +
         "every head gets a row for every word.",
   rows: ({ B, H }) =>
@@ -320,26 +320,26 @@ function walk(widget, controls) {
   const stages = [
     stageOf({
       name: "x",
-      letters: "B, T, Hk",
+      letters: "B, T, D",
       shapeOf: ({ B, T, H, k }) => [B, T, H * k],
       explain,
       box,
     }),
     stageOf({
       name: "split",
-      letters: "B, H, T, k",
+      letters: "B, H, T, d_k",
       shapeOf: ({ B, T, H, k }) => [B, H, T, k],
       explain,
     }),
     stageOf({
       name: "rows",
-      letters: "B·H, T, k",
+      letters: "B·H, T, d_k",
       shapeOf: ({ B, T, H, k }) => [B * H, T, k],
       explain,
     }),
     stageOf({
       name: "merged",
-      letters: "B, T, Hk",
+      letters: "B, T, D",
       shapeOf: ({ B, T, H, k }) => [B, T, H * k],
       explain,
     }),
@@ -431,10 +431,10 @@ function walk(widget, controls) {
       if (given !== filled && outputs.split.shape.join() === [B, H, T, k].join()) {
         // else it is on its way
         filled = given;
-        const cut = inputs.untransposed ? `x.view(${B}, ${H}, ${T}, ${k})` : `split_heads(x, ${H})`;
+        const cut = inputs.untransposed ? `x.view(${B}, ${H}, ${T}, ${k})` : `split(x, ${k})`;
         split.fill(sizes, outputs.split.data, outputs.split_from.data, `→ ${cut}`);
         rows.fill(sizes, outputs.rows.data, outputs.split_from.data, "→ flatten(0, 1)");
-        merged.fill(sizes, outputs.merged.data, outputs.merged_from.data, "→ merge_heads(split)");
+        merged.fill(sizes, outputs.merged.data, outputs.merged_from.data, "→ merge");
       }
       light();
     },
@@ -447,7 +447,7 @@ function reasons(index, { T, H, k }, { x: numbers, untransposed }) {
   const [b, t, c] = x;
   const [, head, row, j] = split;
   const flat = `b·H + h = ${b}·${H} + ${head} = ${rows[0]} of the rows of one batched product`;
-  const column = `column h·k + j = ${head}·${k} + ${j} = ${merged[2]}`;
+  const column = `column h·d_k + j = ${head}·${k} + ${j} = ${merged[2]}`;
   const value = `= ${shown(numbers[b][t].flat()[c])}`;
   if (!untransposed) {
     const cut = `h = ${c} // ${k} = ${head} and j = ${c} % ${k} = ${j}; b and t stay`;
@@ -460,8 +460,8 @@ function reasons(index, { T, H, k }, { x: numbers, untransposed }) {
     ...(row === t ? [] : [`in the row of word ${row}, though it is word ${t}’s`]),
   ];
   const cut =
-    `number t·Hk + ${c} = ${t}·${H * k} + ${c} = ${n} of its sentence, of which each head ` +
-    `takes T·k = ${T * k}: ` +
+    `number t·D + ${c} = ${t}·${H * k} + ${c} = ${n} of its sentence, of which each head ` +
+    `takes T·d_k = ${T * k}: ` +
     `h = ${n} // ${T * k} = ${head}, t = ${n} % ${T * k} // ${k} = ${row}, j = ${n} % ${k} = ` +
     `${j}. ` +
     (wrong.length ? `Wrong: ${wrong.join(", ")}` : "This one is where it belongs");
@@ -476,7 +476,7 @@ function warning() {
     element: line,
     shows: "inputs",
     update(inputs) {
-      const { T, H } = sizesOf(inputs);
+      const { T, H, k } = sizesOf(inputs);
       const same = H === 1 ? "With one head" : T === 1 ? "With one word" : "";
       setText(
         line,
@@ -484,11 +484,10 @@ function warning() {
           ? ""
           : same
             ? `${same} both ways are the same: nothing can be mixed up.`
-            : "Nothing fails and every shape is right, but the words are mixed up: head 0 gets " +
-              "the first " +
-              "words whole, head 1 the next, instead of a slice of every word each. A view " +
-              "back to " +
-              "(B, T, Hk) would even give x again, so going there and back does not show it.",
+            : "Nothing fails and every shape is right, but the words are mixed up: of each " +
+              `sentence, head 0 gets the first ${T * k} numbers, head 1 the next ${T * k}, and so ` +
+              "on, instead of a slice of each word. A view back to (B, T, D) would even give x " +
+              "again, so going there and back does not show it.",
       );
     },
   };
@@ -562,7 +561,7 @@ export default live(
       ui.boxed(
         "side",
         ui.use(sizeSliders),
-        ui.toggle("untransposed", "leave the transpose out: x.view(B, H, T, k)"),
+        ui.toggle("untransposed", "leave the transpose out: x.view(B, H, T, d_k)"),
         ui.use(warning),
       ),
     ),

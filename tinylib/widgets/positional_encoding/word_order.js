@@ -7,7 +7,7 @@ import { live } from "../../live/ui/parts.js";
 import { drag } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 
-const ROUNDING = 1e-6; // below it, two context vectors are the same
+const ROUNDING = 1e-6; // below it, two outputs are the same
 
 const span = (at, length) => Array.from({ length }, (_, j) => at + j);
 
@@ -176,7 +176,7 @@ const positionKind = (widget) =>
     widget.spec.vocabularies.kind.map((kind) => KINDS[kind]),
   );
 
-/** Where entry j of a context vector comes from: of row t before, or now. */
+/** Where entry j of an output comes from: of row t before, or now. */
 function entryOf(widget, side, t, j) {
   const now = side === "now" ? "_now" : "";
   const [weights, values] = ["weights", "values"].map((name) => numbersIn(widget, name + now));
@@ -185,7 +185,7 @@ function entryOf(widget, side, t, j) {
   return {
     kind: "sum",
     what:
-      `Context vector of ${wordAt(widget, word)}${now ? " in the new order" : ""}, entry ` +
+      `Output of ${wordAt(widget, word)}${now ? " in the new order" : ""}, entry ` +
       `${j + 1}, each word’s weight times entry ${j + 1} of its ` +
       `${added ? "x plus the code of its position" : "x"}, in the order of the words:`,
     terms: span(0, weights.columns).map((s) => [weights.at(t, s), values.at(s, j)]),
@@ -219,7 +219,7 @@ function changeOf(widget, t) {
   };
 }
 
-/** The context vectors of both orders side by side, and a line from each word to itself. */
+/** The outputs of both orders side by side, and a line from each word to itself. */
 function comparison(widget) {
   const tableOf = (output) => {
     const body = h("tbody");
@@ -271,8 +271,8 @@ function comparison(widget) {
       message,
       h(
         "p.note.soft",
-        "Each query is twice its word’s x; its key and its value are x itself. Each x gets a " +
-          "fourth entry, 0, because codes of positions come in pairs.",
+        "Each query is 2x, because the scores are divided by √dₖ = √4 = 2; each key and value is " +
+          "x. A fourth entry, 0, is added to x, because codes of positions come in pairs.",
       ),
     ),
     update({ words, place, kind }, outputs) {
@@ -323,9 +323,9 @@ function comparison(widget) {
           : !moved
             ? "The words stand as before. Shuffle them."
             : others
-              ? `${all} another context vector than before; that of “${worst}” differs by up ` +
+              ? `${all} another output than before; that of “${worst}” differs by up ` +
                 `to ${format(largest)}.`
-              : `Every word has the same context vector as before${
+              : `Every word has the same output as before${
                   kind
                     ? ": to this kind of positions, both orders are alike."
                     : ", in another row. To attention without positions, a sentence is a bag " +

@@ -19,7 +19,7 @@ SHARPNESS = 2  # of queries: divided by √4, scores are the dot products of x
 
 
 class Shuffled(NamedTuple):
-    """The context vectors in both orders, and by how much each word's own has changed.
+    """The outputs in both orders, and by how much each word's own has changed.
 
     ``weights`` and ``values`` are what those of before are made of, and so on.
     """
@@ -79,7 +79,7 @@ def compute(
 
 
 class WordOrderWidget(LiveWidget):
-    """Words, their embeddings and their places in; context vectors before and after out."""
+    """Words, their embeddings and their places in; outputs before and after out."""
 
     compute = staticmethod(compute)
     bench = ("x", "1.25", "-1.5")
@@ -107,10 +107,10 @@ class WordOrderWidget(LiveWidget):
         return {"place": (0, MAX_WORDS - 1), "kind": (0, len(KINDS) - 1)}
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
-        """Each word's context vector now, and by how much it differs from that of before."""
+        """Each word's output now, and by how much it differs from that of before."""
         words = [self.inputs["words"][i] for i in values["order"].tolist()]
         return table(
-            f"context vectors in this order (positions: {KINDS[self.inputs['kind']]})",
+            f"outputs in this order (positions: {KINDS[self.inputs['kind']]})",
             torch.cat([values["now"], values["change"][:, None]], -1),
             words,
             ["1", "2", "3", "4", "changed by"],

@@ -52,7 +52,8 @@ const CHIPS = `
 .chip .letter { display: none; }
 .chip.over .letter { display: inline; }
 @container widget (min-width: 32.5rem) {
-  .chip.over.named .name { position: static; width: auto; height: auto; clip-path: none; }
+  .chip.over.named .name { position: static; width: auto; height: auto; clip-path: none;
+    letter-spacing: -.3px; } /* so that two long names stand apart */
   .chip.over.named .letter { display: none; }
 }
 @container widget (max-width: 26.25rem) {
@@ -135,7 +136,7 @@ function colouredSentence(widget) {
         h("td"),
         ...heads.map(({ element }) => h("th", { scope: "col" }, element)),
         h("th.says", { scope: "col" }, "says"),
-        h("th.says", { scope: "col" }, "asked for"),
+        h("th.says", { scope: "col" }, "wanted"),
       ),
     ),
     h("tbody", ...rows.map(({ element }) => element)),
@@ -178,7 +179,7 @@ function colouredSentence(widget) {
 colouredSentence.style = `${CHIPS}
 .spoken th[scope=row] { max-width: none; padding-right: 6px; text-align: left;
   vertical-align: middle; }
-.spoken td span { width: 2.5625rem; height: 1.4375rem; line-height: 1.4375rem; }
+.spoken td span { width: 2.625rem; height: 1.4375rem; line-height: 1.4375rem; }
 .spoken td { position: relative; }
 .spoken .gold::after, .key .gold { content: ""; position: absolute; inset: -1px; border: 3px double
   var(--text); border-radius: 3px; outline: 1px solid var(--ground); pointer-events: none; }
@@ -356,7 +357,7 @@ loss.style = lossCurve.style;
 const productTitle = () => [...mathText("W_q W_k"), h("sup", "T"), ": what scores are made of"];
 
 export default live(
-  "Train a head to find the other word of its colour",
+  "Train a layer to find the other word of its colour",
   (ui) => [
     ui.use((widget) => setting(widget, "form", "model and task", forms(widget.spec))),
     ui.sides(

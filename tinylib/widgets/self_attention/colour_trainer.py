@@ -1,4 +1,4 @@
-"""Chapter 06's trainer: one head learns to find, for each word, the other word of its colour."""
+"""Chapter 06's trainer: a layer learns to find, for each word, the other word of its colour."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -79,7 +79,7 @@ class Unscaled(SelfAttention):
 
 
 class Colours(nn.Module):
-    """One head of self-attention, whose context vectors are the logits of the numbers.
+    """One layer of self-attention, whose outputs are the logits of the numbers.
 
     A word's embedding has a 1 for its colour and a 1 for its number. So the three matrices are all
     that is learned.

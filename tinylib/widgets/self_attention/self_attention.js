@@ -57,14 +57,14 @@ const weight = softmaxOf("scores", {
 
 const averaged = product("weights", "x", {
   what: (t, j, widget) =>
-    `Context vector of ${wordAt(widget, t)}, entry ${j + 1}, each weight times that entry of ` +
+    `Output of ${wordAt(widget, t)}, entry ${j + 1}, each weight times that entry of ` +
     "the word’s vector:",
   tones: ["weight"],
 });
 
 const mixed = product("weights", "v", {
   what: (t, j, widget) =>
-    `Context vector of ${wordAt(widget, t)}, entry ${j + 1}, each weight times that entry of ` +
+    `Output of ${wordAt(widget, t)}, entry ${j + 1}, each weight times that entry of ` +
     "the word’s value:",
   tones: ["weight", "value"],
 });
@@ -224,7 +224,7 @@ const sign = (...lines) =>
   h("span.sign", { "aria-hidden": "true" }, ...lines.map((line) => h("span", line)));
 
 /**
- * Scores, weights and context vectors from left to right, their rows in one line: the heads of the
+ * Scores, weights and outputs from left to right, their rows in one line: the heads of the
  * last table's columns are as high as the words are long above the others.
  */
 function attentionSteps(widget, scores, weights, context) {
@@ -467,7 +467,7 @@ const STEPS = [
     const { t, row, column, T, word, code } = rowsFor(widget);
     return {
       message:
-        `Each value is multiplied by its weight, and the sum is the context vector of ${word}: ` +
+        `Each value is multiplied by its weight, and the sum is the output of ${word}: ` +
         `${vectorOf(row("context"))}. Its first entry is ` +
         `${spelled(zip(row("weights"), column("v", 0)))} = ${format(row("context")[0])}.`,
       lit: [{ name: "weights", row: t }, { name: "v" }, { name: "context", row: t }],
@@ -536,7 +536,7 @@ export default live(
         attentionSteps,
         ui.heat("scores", "scores, before the softmax", "signed", either(likeness, score)),
         ui.heat("weights", "weights: each row sums to 1", "weight", weight),
-        ui.heat("context", "context vectors Z", "signed", either(averaged, mixed)),
+        ui.heat("context", "outputs Z", "signed", either(averaged, mixed)),
       ),
       ui.use(journey, {
         name: one,

@@ -122,8 +122,8 @@ def examples() -> dict[str, Example]:
         "journey": example("Your journey", by_hand, " ".join(JOURNEY), "journey", JOURNEY),
         "trained": example(
             "trained",
-            "All numbers were learned. The first number of a context vector is the answer: above 0 "
-            "for nature, below 0 for made by people.",
+            "All numbers were learned. The first number of an output is the answer: above 0 for "
+            "nature, below 0 for made by people.",
             TRAINED,
             "bank",
             known,

@@ -66,7 +66,7 @@ function steps(widget) {
     const first = [picked, h("span.gloss", { lang: "en" })];
     return candidateLine("label", { class: "next", ...output }, { on: true, lang: "fr", first });
   };
-  /** Where log p stands from, after step t: what was taken at each step lights up. */
+  /** Where ln p stands from, after step t: what was taken at each step lights up. */
   const explainLogProb = (t) => () => {
     const { taken, taken_probability: p, so_far: soFar } = seen;
     const tokens = Array.from(p.data.subarray(0, t + 1), (probability, i) => ({
@@ -75,7 +75,7 @@ function steps(widget) {
     }));
     const words = Array.from(taken.data.subarray(0, t + 1), (id) => names[id]).join(" ");
     return logs(
-      `log p of “${words}”:`,
+      `ln p of “${words}”:`,
       tokens,
       [...list.querySelectorAll(".taken")].slice(0, t + 1),
     );
@@ -87,7 +87,7 @@ function steps(widget) {
       h("div", { role: "radiogroup" }, ...Array.from({ length: 6 }, (_, i) => option(t, i))),
       h(
         "p.fed",
-        "log p so far ",
+        "ln p so far ",
         explainableNumber(widget, explainLogProb(t), () => seen.so_far.data[t]),
       ),
     );
@@ -140,7 +140,7 @@ function steps(widget) {
       const chosen = list.querySelectorAll(".yours").length;
       typeset(
         whole,
-        `log p(“${words}${taken.data.at(-1) === EOS ? "" : " …"}”) = ${logarithm(total)}, ` +
+        `ln p(“${words}${taken.data.at(-1) === EOS ? "" : " …"}”) = ${logarithm(total)}, ` +
           `so p ${share < 0.001 ? "" : "= "}${percent(share)}` +
           (chosen ? `; ${chosen} of its words ${chosen === 1 ? "was" : "were"} your choice.` : "."),
       );

@@ -17,7 +17,7 @@ CANDIDATES = 5
 
 
 class Steps(NamedTuple):
-    """Of each step: the token fed, the likeliest next ones, the one taken, and log p so far."""
+    """Of each step: the token fed, the likeliest next ones, the one taken, and ln p so far."""
 
     fed: Int[Tensor, " T"]
     likeliest: Int[Tensor, "T 5"]

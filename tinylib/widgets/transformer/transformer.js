@@ -279,11 +279,11 @@ function rivals(widget) {
     // of the others it is not known which words they had to outdo
     if (w === 0)
       explainable(widget, logProb, () =>
-        logs(`log p of ${quote(now[0].text)}:`, now[0].tokens, [logProb]),
+        logs(`ln p of ${quote(now[0].text)}:`, now[0].tokens, [logProb]),
       );
     explainable(widget, score, () => {
       const { text, logProb: log, length, alpha } = now[w];
-      const what = `Score of ${quote(text)}, its log p divided by length to the power α:`;
+      const what = `Score of ${quote(text)}, its ln p divided by length to the power α:`;
       return perLength(what, log, length, alpha, [logProb]);
     });
     return h("tr", h("th", { scope: "row", lang: isOwn(widget) ? "" : "fr" }), logProb, score);
@@ -295,7 +295,7 @@ function rivals(widget) {
     h(
       "div.scroll",
       { tabindex: "0", role: "group", "aria-label": "the sentences of the beam" },
-      h("table", columnHeads("sentence, best first", "log p", "score"), body),
+      h("table", columnHeads("sentence, best first", "ln p", "score"), body),
     ),
     verdict,
   );
@@ -344,7 +344,7 @@ function rivals(widget) {
         verdict,
         greedily === now[0].text
           ? "Greedy search says the same as the best of them."
-          : `Greedy search says: ${greedily} Its log p is ${than[1]}, that of the best ${than[0]}.`,
+          : `Greedy search says: ${greedily} Its ln p is ${than[1]}, that of the best ${than[0]}.`,
       );
     },
   };
