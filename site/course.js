@@ -55,6 +55,8 @@ codeSwitch?.addEventListener("click", () => {
 // A link to a widget that now stands on the page behind the chapter leads on to it. There it may be
 // another one of its kind.
 const MOVED = {
+  "block_stack-2": "block_stack",
+  "self_attention-2": "self_attention-3",
   "self_attention-4": "self_attention",
   "self_attention-3": "self_attention-2",
   "decoding-2": "decoding",

@@ -262,7 +262,7 @@ def test_a_name_is_fetched_from_the_hub(
 
 
 def cell(name: str) -> str:
-    notebook = json.loads((ROOT / "chapters" / "11_tokens.ipynb").read_text("utf-8"))
+    notebook = json.loads((ROOT / "chapters" / "11_tokens_further.ipynb").read_text("utf-8"))
     return next("".join(c["source"]) for c in notebook["cells"] if c["id"] == name)
 
 
@@ -288,7 +288,7 @@ def test_the_three_lines_of_the_chapter_load_a_gpt2_and_its_tokens_and_write(
         return str(folder)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
-    _, fenced, _ = cell("11-real-2").split("```")
+    _, fenced, _ = cell("11-further-real-2").split("```")
     code = fenced.removeprefix("python\n").rstrip()
     imports, lines = code.split("\n\n")
     assert len(lines.splitlines()) == 3

@@ -413,9 +413,9 @@ def ablated_with_the_mean(z, reference, H, h, t):
     return inside_gpt.ablate(Rest(lambda x: x, z), tokens, site, reference.mean(0))[0]
 
 
-def ahead(ways, block, head):
+def ahead(shares, block, head):
     """Of the two best heads, the one that is not named is the rival."""
-    mean = ways.mean(0)
+    mean = shares.mean(0)
     first, second = mean.flatten().sort(descending=True).values[:2]
     named = mean[block, head]
     return named - (second if named == first else first)

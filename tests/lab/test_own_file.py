@@ -392,7 +392,7 @@ SLIPS = """
 11  ids += tokens → ids = tokens
 11   ?\\w+ → \\w+
 11  .decode(errors="replace") → .decode()
-11  tokens.append(tokens[left] + tokens[right]) → tokens.append(tokens[right] + tokens[left])
+11  pieces.append(pieces[left] + pieces[right]) → pieces.append(pieces[right] + pieces[left])
 12  tokens[:, :-1]), tokens[:, 1:] → tokens), tokens
 12  tokens[:, :-1]), tokens[:, 1:] → tokens[:, 1:]), tokens[:, :-1]
 12  self.output.weight = self.embedding.weight → self.output.weight

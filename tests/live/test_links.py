@@ -19,7 +19,7 @@ from browsing import (
 )
 from playwright.sync_api import BrowserContext, Locator
 
-JOURNEY, TRAINED = "self_attention", "self_attention-2"  # the page's first widget and its last
+JOURNEY, TRAINED = "self_attention", "self_attention-2"  # the first two widgets of the page
 ONLY = JOURNEY  # for conftest: its page with nothing but the widgets of this kind
 
 

@@ -209,8 +209,10 @@ def test_a_core_keeps_within_its_budget(path: str) -> None:
     notebook = json.loads((CHAPTERS / Path(path).name).with_suffix(".ipynb").read_text())
     found = road.in_view(notebook["cells"])
     found["words"] = words_in_view(path)
-    assert {kind: found[kind] for kind, most in MOST.items() if found[kind] > most} == {}
-    assert road.minutes(notebook)[0] <= 55  # 40 are aimed at
+    gpt = "12_gpt" in path  # the longest: its own model, its training, and the reader's text
+    most = MOST | ({"words": 2000} if gpt else {})
+    assert {kind: found[kind] for kind in most if found[kind] > most[kind]} == {}
+    assert road.minutes(notebook)[0] <= (60 if gpt else 40)
     folds = [
         len(fold.split())
         for cell in road.before_exercises(notebook["cells"])

@@ -129,7 +129,7 @@ def _recovered_cases() -> Iterator[tuple[Tensor, Tensor, Tensor, int, int]]:
 
 
 check_recovered = Exercise(
-    task="write `def answer(own, twin, patched, a, b):` that gives the way of each patch, (S,).",
+    task="write `def answer(own, twin, patched, a, b):` that gives the recovered share, (S,).",
     inputs=("own", "twin", "patched", "a", "b"),
     cases=_recovered_cases,
     solution="""
@@ -139,24 +139,25 @@ check_recovered = Exercise(
 
         return (d(patched) - d(own)) / (d(twin) - d(own))
     """,
-    insight="With a and b exchanged, every d changes its sign and the way stays the same. Its own "
-    "sign matters: below 0, the patch has made the story's answer more certain.",
+    insight="With a and b exchanged, every d changes its sign and the share stays the same. Its "
+    "own sign matters: below 0, the patch has made the story's answer more certain.",
     slips="""
     (d(patched) - d(own)) → (d(own) - d(patched))
-        The sign is wrong: a patch that gives the twin's logits should have the way 1, and has −1.
+        The sign is wrong: a patch that gives the twin's logits should have the share 1, and has
+        −1.
     (d(patched) - d(own)) → (d(twin) - d(patched))
-        This is the way that is still to go, 1 for a patch that does nothing. Return how far the
-        patch has come.
+        This is the share that is still missing, 1 for a patch that does nothing. Return the share
+        that is recovered.
     (d(patched) - d(own)) → (d(patched) - d(own)).abs()
-        The sign is lost. A patch can go the wrong way, and then its way is below 0.
+        The sign is lost. A patch can go in the wrong direction, and then its share is below 0.
     (d(patched) - d(own)) → d(patched)
         You measured from 0. A patch that changes nothing leaves d(own), and should have the
-        way 0.
+        share 0.
     (d(twin) - d(own)) → d(twin)
-        You divided by the twin's d. The whole way begins at d(own): divide by the difference.
+        You divided by the twin's d. The whole distance begins at d(own): divide by the difference.
     (d(twin) - d(own)) → (d(patched).max() - d(own))
-        You divided by the largest of the patches, so that one of them always has the way 1. The
-        whole way is that to the twin's own run.
+        You divided by the largest of the patches, so that one of them always has the share 1.
+        The whole distance is that to the twin's own run.
     return logits[..., b] - logits[..., a] → return logits[..., b]
         You followed the twin's answer alone. Both answers may rise together, as do all places;
         the difference shows which one wins.
@@ -169,7 +170,8 @@ check_recovered = Exercise(
         These are differences of probabilities. Near 0 and 1 they hardly move, however far the
         logits go, so small effects vanish. Take the logits.
     (d(patched) - d(own)) → (d(patched) - d(own)).clamp(min=0)
-        You cut off what is below 0. A patch can push the wrong way, and that should not be hidden.
+        You cut off what is below 0. A patch can push in the wrong direction, and that should not be
+        hidden.
     """,
 )
 
@@ -234,7 +236,7 @@ check_patch = Exercise(
     patched[t] = twin[t] → patched[t] += twin[t]
         You added the twin's vector to the own one. A patch *replaces* it.
     patched[t] = twin[t] → patched[t] = (own[t] + twin[t]) / 2
-        You went half of the way. The vector that goes on is to be the twin's.
+        You took the mean of both. The vector that goes on is to be the twin's.
     patched[t] = twin[t] → patched[t] = 0
         This is an ablation with 0. A patch takes the vector from the twin's run.
     patched[t] = twin[t] → patched[t] = twin[-1]
@@ -361,9 +363,9 @@ def _control_cases() -> Iterator[tuple[Tensor, int, int]]:
     yield torch.tensor([[[0.1, 0.8], [0.0, 0.2]], [[0.3, 1.0], [0.0, 0.0]]]), 0, 1
     draw = rounded_normal(138)
     for N, L, H, block, head in ((3, 2, 3, 1, 2), (4, 3, 2, 1, 0), (5, 3, 4, 2, 3)):
-        ways = draw(N, L, H) / 4
-        ways[:, block, head] += 0.6
-        yield ways, block, head
+        shares = draw(N, L, H) / 4
+        shares[:, block, head] += 0.6
+        yield shares, block, head
     yield -draw(3, 2, 2).abs() / 4 - 0.1, 1, 0
     rival = draw(4, 2, 2) / 4
     rival[:, 1, 1] += 1
@@ -371,34 +373,34 @@ def _control_cases() -> Iterator[tuple[Tensor, int, int]]:
 
 
 check_control = Exercise(
-    task="write `def answer(ways, block, head):` that gives how far ahead the named head is.",
-    inputs=("ways", "block", "head"),
+    task="write `def answer(shares, block, head):` that gives how far ahead the named head is.",
+    inputs=("shares", "block", "head"),
     cases=_control_cases,
     solution="""
-    def answer(ways, block, head):
-        mean = ways.mean(dim=0)
+    def answer(shares, block, head):
+        mean = shares.mean(dim=0)
         others = mean.clone()
         others[block, head] = -torch.inf
         return mean[block, head] - others.max()
     """,
-    insight="A way of 0.9 tells little as long as we do not know what the other heads have. Below "
-    "0, another head would have deserved the name.",
+    insight="A share of 0.9 tells little as long as we do not know what the other heads have. "
+    "Below 0, another head would have deserved the name.",
     slips="""
     mean[block, head] - others.max() → mean[block, head] - mean.max()
         The named head is among its own rivals, so it can never be ahead: leave it out.
     mean[block, head] - others.max() → mean[block, head]
-        This is the way of the named head. Return how much larger it is than the best other's.
+        This is the share of the named head. Return how much larger it is than the best other's.
     mean[block, head] - others.max() → others.max() - mean[block, head]
         The sign is wrong: if the named head is the best one, it is ahead, and above 0.
     mean[block, head] - others.max() → mean[block, head] / others.max()
-        You divided. If the best other head has a way near 0, or below it, that says nothing:
+        You divided. If the best other head has a share near 0, or below it, that says nothing:
         take the difference.
     mean[block, head] - others.max() → mean[block, head] - others[others.isfinite()].mean()
         You compared with the mean of the others. One strong rival disappears among many heads
         that do nothing: compare with the best one.
     mean[block, head] - others.max() → mean[block, head] - others[block].max()
         You looked for rivals in the same block only. Heads of all blocks are rivals.
-    others.max() → (ways + others - mean).amax(dim=(1, 2)).mean()
+    others.max() → (shares + others - mean).amax(dim=(1, 2)).mean()
         You compared with the best other head of *each* twin. Of many heads one is always lucky:
         take the mean over the twins first, then the best.
     mean[block, head] - others.max() → mean[block, head] - others[others.isfinite()].abs().max()
@@ -409,13 +411,13 @@ check_control = Exercise(
     others[block, head] = → others[:, head] =
         You left out one head of each block. Heads of the same number have nothing in common.
     = -torch.inf → = 0
-        The named head competes with a way of 0. If all others are below 0, the best of them is,
+        The named head competes with a share of 0. If all others are below 0, the best of them is,
         too: −∞ never wins.
     mean.clone() → mean
-        Without a copy, −∞ is written into `mean` itself, and the named head's way is lost.
-    ways.mean(dim=0) → ways[0]
-        This is one twin alone. Take the mean over all N of them.
-    ways.mean(dim=0) → ways.amax(dim=0)
-        You took each head's best twin, which may be luck. Take the mean over all N of them.
+        Without a copy, −∞ is written into `mean` itself, and the named head's share is lost.
+    shares.mean(dim=0) → shares[0]
+        This is one twin alone. Take the mean over all of them.
+    shares.mean(dim=0) → shares.amax(dim=0)
+        You took each head's best twin, which may be luck. Take the mean over all of them.
     """,
 )

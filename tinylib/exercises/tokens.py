@@ -84,7 +84,7 @@ check_shown = Exercise(
         The half of a character at the end was counted as U+FFFD. Wait until it is complete.
     len(text) → len(raw)
     "utf-8" → "latin-1"
-        You counted bytes. The character é has two of them, and 漢 has three.
+        You counted bytes. The character é has two of them, and € has three.
     len(text) → len(text.strip())
         A space is a character, too. Count all that can be shown.
     pieces[i] → pieces[ids[0]]
@@ -266,7 +266,7 @@ check_bits = Exercise(
     "belong to the better model, if its tokens are longer.",
     slips="""
     len(text.encode("utf-8")) → len(text)
-        You divided by the number of characters. In a text with é or 漢, there are more bytes.
+        You divided by the number of characters. In a text with é or €, there are more bytes.
     losses * tokens → losses
         A loss is a mean over tokens. Multiply by their number to get the nats of the whole text.
     losses * tokens → losses / tokens

@@ -133,10 +133,10 @@ def encode(text, merges=()):  # no token reaches across the end of a word
 
 
 def decode(ids, merges=()):
-    tokens = [bytes([i]) for i in range(256)]
+    pieces = [bytes([i]) for i in range(256)]
     for left, right in merges:
-        tokens.append(tokens[left] + tokens[right])
-    return b"".join(tokens[i] for i in ids).decode(errors="replace")
+        pieces.append(pieces[left] + pieces[right])
+    return b"".join(pieces[i] for i in ids).decode(errors="replace")
 
 
 # --- 12 GPT: predict the next token ---
@@ -180,8 +180,8 @@ def train(model, ids, steps=1000, batch=32, rate=3e-3):  # ids: one long row
 if __name__ == "__main__" and sys.argv[1:]:  # python my_gpt.py book.txt
     with open(sys.argv[1], encoding="utf-8") as file:
         book = torch.tensor(encode(file.read()))
-    model = GPT(V=256, max_len=128, D=128, H=4, layers=4)
-    train(model, book)
+    model = GPT(V=256, max_len=64, D=128, H=4, layers=4)
+    train(model, book, steps=1500)  # about three minutes on two cores
 
 
 # --- 13 Generation: choose a token, append it, go on ---
@@ -203,7 +203,7 @@ def sample(logits, u):  # the token at which the summed probabilities pass u
 
 
 @torch.no_grad()
-def generate(model, tokens, length, temperature=1.0, k=None, p=1.0, caches=None):
+def generate(model, tokens, length, temperature=1.0, k=None, p=1, caches=None):
     for _ in range(length):  # tokens (B, T) become (B, T + length)
         seen = caches[0].length if caches else -model.max_len
         logits = model(tokens[:, seen:], caches)[:, -1] / temperature

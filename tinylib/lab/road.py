@@ -157,10 +157,10 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
     "Electives": (
         Milestone(
             "training",
-            "Training",
-            "What has changed since GPT-2, and how does a long training get to its end?",
-            "a training that takes days loses all if it is stopped on the way",
-            "checkpoints, newer parts and newer optimisers, each of them measured",
+            "What changed since GPT-2",
+            "What lies between our GPT and a chat program of today?",
+            "a GPT goes on with a text, and does not do what it is asked",
+            "more text and newer parts, then dialogues and what people prefer",
         ),
     ),
 }

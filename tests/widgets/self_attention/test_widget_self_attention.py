@@ -11,7 +11,6 @@ from tinylib import attention_scoring, self_attention
 from tinylib.widgets.self_attention import SelfAttentionWidget
 
 STEM = "self_attention"
-SECOND = f"{STEM}-2"  # the chapter's second one, whose matrices change something
 
 
 @pytest.fixture
@@ -20,10 +19,11 @@ def widget(visit: page.Visit) -> Locator:
 
 
 def journey_of(visit: page.Visit) -> Locator:
-    """The state with six words."""
-    widget = visit.widget(SECOND)
+    """The state with six words, and with the matrices in view."""
+    widget = visit.widget(STEM)
     widget.get_by_role("radio", name="Your journey").check()
     page.settled(widget)
+    widget.get_by_role("button", name="queries, keys and values").click()
     return widget
 
 
@@ -170,7 +170,7 @@ def test_the_step_is_part_of_the_link(
     widget.page.keyboard.press("ArrowLeft")
     page.until(widget, "el => el.shadowRoot.querySelector('.place').textContent === 'step 8 of 9'")
     other = page.by_link(widget, context, visit.site)
-    restored = other.widget(SECOND)
+    restored = other.widget(STEM)
     expect(restored.locator(".place")).to_have_text("step 8 of 9")
     assert lit(restored, "lit") == {"weights": 6, "v": 18, "context": 3}
 

@@ -209,7 +209,7 @@ def worked_heads(
                 draw_cell(axes, (spots[2], y, ONE, TALL), weight, 1, f"{weight:.2f}", "weight")
                 _numbers(axes, (spots[3], y), values[s].tolist(), WIDE, COLOURS["value"])
             y = body + LINE * len(words) + 8
-            total = f"weighted sum: $z_{h}$ ="
+            total = "weighted sum ="
             axes.text(spots[3] - 10, y + TALL / 2, total, size=SMALL, ha="right", **look)
             _numbers(axes, (spots[3], y), z.tolist(), WIDE, tone, digits=2)
             ends.append((spots[3] + columns[3] / 2, y + TALL))
@@ -288,7 +288,7 @@ def slices(x: Values, H: int) -> Figure:
         inner = left + cell * width + gap + name
         right = inner + cell * k + gap + name
         whole = middle - tall * T / 2
-        for x0, title in ((left, "$x$, cut"), (right, "merged")):
+        for x0, title in ((left, "queries, cut"), (right, "merged")):
             axes.text(x0, whole - 12, title, size=SMALL)
             _table(axes, (x0, whole), table, (cell, tall), [hue(h) for h in range(H)])
         for h in range(H):

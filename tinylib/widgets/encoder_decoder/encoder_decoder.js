@@ -62,7 +62,7 @@ function judgement({ spec }, english, { french, truth, faults }) {
     return "✓ No word is missing, and none too many (endings and order are not checked).";
   const parts = [
     ...(wrong ? ["what is marked ✗ is not in the English"] : []),
-    ...(lost.length ? [`something of ${listed(lost)} is missing`] : []),
+    ...(lost.length ? [`${listed(lost)} is not translated in full`] : []),
   ];
   return `✗ Wrong: ${parts.join(", and ")}.`;
 }

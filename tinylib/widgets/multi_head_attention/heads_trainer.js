@@ -15,7 +15,7 @@ const SETTLED = 0.5; // a head that attends so often to a question's places has 
 const LOOK_EVERY_MS = 400; // ms between two looks: a look takes as long as three steps
 const ABOUT = [
   "Rows attend to columns, the same words. From 50\u00a0% on a head has a role, and frames show ",
-  "the places that its question asks for. A word without one may attend anywhere.",
+  "the places that its question asks for. A word without such a place may attend anywhere.",
 ];
 
 const forms = ({ facts }) => facts.training.forms;

@@ -251,7 +251,7 @@ function stageOf({ name, letters, shapeOf, explain, box = undefined }) {
 const STEPS = {
   split: ({ T, H, k }, untransposed) =>
     untransposed
-      ? `Head 0 gets the first ${T * k} numbers of each sentence, head 1 the next ${T * k}, and so ` +
+      ? `Head 0 gets the first ${T * k} numbers of each sentence, head 1 the next, and so ` +
         "on, instead of a slice of each word."
       : `The row of each word is cut into ${H} slices of ${k}, and slice h goes to head h, so ` +
         "every head gets a row for every word.",
@@ -485,7 +485,7 @@ function warning() {
           : same
             ? `${same} both ways are the same: nothing can be mixed up.`
             : "Nothing fails and every shape is right, but the words are mixed up: of each " +
-              `sentence, head 0 gets the first ${T * k} numbers, head 1 the next ${T * k}, and so ` +
+              `sentence, head 0 gets the first ${T * k} numbers, head 1 the next, and so ` +
               "on, instead of a slice of each word. A view back to (B, T, D) would even give x " +
               "again, so going there and back does not show it.",
       );

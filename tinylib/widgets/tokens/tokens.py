@@ -87,7 +87,7 @@ TEXTS = {
     "characters of several bytes": (
         "Café, naïve",
         "Привет, мир!",
-        "東京 北京",
+        "Καλημέρα",
         "\N{WOMAN}\u200d\N{WOMAN}\u200d\N{GIRL} \N{GRINNING FACE}",
     ),
 }
