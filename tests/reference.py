@@ -235,6 +235,27 @@ def link(stem: str) -> str:
 
 
 @cache
+def page_text(path: Path) -> str:
+    """All words of a page's cells, in lower case."""
+    found = json.loads(path.read_text("utf-8"))["cells"]
+    return alphabetical(" ".join("".join(cell["source"]) for cell in found))
+
+
+def link_to_term(stem: str, names: Sequence[str]) -> str:
+    """The chapter, or the page behind it if only that one says one of these names."""
+    core = chapters()[stem]
+    behind = core.with_stem(f"{core.stem}_further")
+    said = [
+        path
+        for path in (core, behind)
+        if path.exists() and any(alphabetical(name) in page_text(path) for name in names)
+    ]
+    if said != [behind]:
+        return link(stem)
+    return link(stem).replace("](", ", Further](").replace(core.name, behind.name)
+
+
+@cache
 def shown(stem: str) -> str:
     """What the chapter gives to `show`, which prints the source of functions."""
     return " ".join(re.findall(r"\bshow\((.*?)\)", cells(stem, "code"), flags=re.S))
@@ -508,7 +529,15 @@ def formulas_page() -> str:
 
 # --- the glossary ------------------------------------------------------------------------------
 
-ITS_CHAPTER = re.compile(r"^Chapter (?:\[[^\]]*\]\((?:\d\d_)?(\w+)\.ipynb\)|(\w+))\.", flags=re.M)
+ITS_CHAPTER = re.compile(
+    r"^Chapter (?:\[[^\]]*\]\((?:\d\d_)?(\w+?)(?:_further)?\.ipynb\)|(\w+))\.", flags=re.M
+)
+
+
+def called(term: str, body: str) -> list[str]:
+    """The term, and what else it is called in the same entry."""
+    _, _, elsewhere = body.partition("Elsewhere: ")
+    return [term, *(a or b for a, b in re.findall(r"\*([^*]+)\*|`([^`]+)`", elsewhere))]
 
 
 def glossary_entries(text: str) -> dict[str, str]:
@@ -525,9 +554,12 @@ def alphabetical(term: str) -> str:
 def glossary_page(text: str) -> str:
     """The glossary with its terms sorted under their letters, and its links completed."""
 
-    def complete(found: re.Match[str]) -> str:
-        stem = found[1] or found[2]
-        return f"Chapter {link(stem)}." if stem in chapters() else found[0]
+    def completed(term: str, body: str) -> str:
+        found = ITS_CHAPTER.search(body)
+        stem = found[1] or found[2] if found else ""
+        if stem not in chapters():
+            return body
+        return ITS_CHAPTER.sub(f"Chapter {link_to_term(stem, called(term, body))}.", body)
 
     head = text.partition("\n## ")[0].rstrip()
     lines, letter = [head, ""], ""
@@ -537,7 +569,7 @@ def glossary_page(text: str) -> str:
         if (first := alphabetical(term)[0].upper()) != letter:
             letter = first
             lines += [f"## {letter}", ""]
-        lines += [f"### {term}", "", ITS_CHAPTER.sub(complete, body), ""]
+        lines += [f"### {term}", "", completed(term, body), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -161,12 +161,6 @@ def text_of(stem: str) -> str:
     return f" {plain(' '.join(texts))} "
 
 
-def names(term: str, body: str) -> list[str]:
-    """The term, and what else it is called in the same entry."""
-    _, _, elsewhere = body.partition("Elsewhere: ")
-    return [term, *(a or b for a, b in re.findall(r"\*([^*]+)\*|`([^`]+)`", elsewhere))]
-
-
 def test_the_terms_are_sorted_and_none_stands_there_twice() -> None:
     text = GLOSSARY.read_text(encoding="utf-8")
     found = re.findall(r"^### (.+)", text, flags=re.M)
@@ -190,8 +184,8 @@ def test_each_term_has_one_sentence_and_a_chapter() -> None:
 
 def test_each_term_occurs_in_its_chapter() -> None:
     for term, body in entries().items():
-        stem = re.findall(r"\]\((?:\d\d_)?(\w+)\.ipynb\)", body)[0]
-        wanted = [plain(name) for name in names(term, body)]
+        stem = re.findall(r"\]\((?:\d\d_)?(\w+?)(?:_further)?\.ipynb\)", body)[0]
+        wanted = [plain(name) for name in reference.called(term, body)]
 
         def occurs(stem: str, wanted: list[str] = wanted) -> bool:
             return any(re.search(rf" {name}(s|es)? ", text_of(stem)) for name in wanted)
