@@ -281,7 +281,9 @@ def chapter_of(formula: Formula) -> str | None:
     using = [stem for stem in chapters() if imports(stem, formula.module, formula.function)]
     own = [stem for stem in chapters() if shows(stem, formula.function)]
     both = [stem for stem in using if stem in showing]
-    return next(iter([*own, *both, *using, *showing]), None)
+    module = f"tinylib.{formula.module} import"
+    named = [s for s in chapters() if s == formula.module or module in cells(s, "code")]
+    return next(iter([*own, *both, *using, *showing, *named]), None)
 
 
 @cache

@@ -189,10 +189,11 @@ def recovered(
     own: Float[Tensor, "..."],
     corrupted: Float[Tensor, "..."],
 ) -> Float[Tensor, "..."]:
-    r"""$(d - d_{own}) / (d_{twin} - d_{own})$: how far towards the twin.
+    r"""$(d - d_{own}) / (d_{twin} - d_{own})$: the recovered share.
 
-    0: the patch changed nothing; 1: all of it. d is the logit of the twin's
-    answer less that of the own one (Zhang and Nanda 2024, "Towards Best
-    Practices of Activation Patching in Language Models").
+    0: the patch changed nothing; 1: d is that of the twin. d, the logit
+    difference, is the logit of the twin's answer less that of the own one
+    (Zhang and Nanda 2024, "Towards Best Practices of Activation Patching in
+    Language Models").
     """
     return (patched - own) / (corrupted - own)

@@ -28,7 +28,7 @@ from tinylib.attention_scoring import attend, dot_score, length_mask, masked_sof
 from tinylib.decoding import Hypotheses, beam, extend, greedy
 from tinylib.encoder_decoder import RecurrentEncoder, embed, recurrent_step
 from tinylib.exercises import same
-from tinylib.feed_forward import gelu_tanh
+from tinylib.feed_forward import FeedForward, gelu_tanh
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.hooks import HookPoint
 from tinylib.kv_cache import ReservedCache, reserve_caches
@@ -38,7 +38,7 @@ from tinylib.self_attention import causal_mask
 from tinylib.seq2seq import gru_step, masked_loss
 from tinylib.seq2seq_attention import Annotations, AttentionDecoder
 from tinylib.transformer import Embedding
-from tinylib.transformer_block import AddNorm, DecoderBlock, TransformerConfig
+from tinylib.transformer_block import AddNorm, DecoderBlock, EncoderBlock, TransformerConfig
 
 NOBODY = -1  # the id of no token, for a search that nothing is to end
 
@@ -267,7 +267,7 @@ class Given(nn.Module):
         super().__init__()
         self.f = f
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: None = None) -> Tensor:
         return self.f(x)
 
 
@@ -278,6 +278,23 @@ def add_norm(x, f, norm):
         around.norm = Given(norm)
         both.append(around(x, f))
     return both
+
+
+def network(x, w_1, b_1, w_2, b_2):
+    layer = FeedForward(*w_1.shape, dropout=0.0)
+    weights = {"w_1.weight": w_1.T, "w_1.bias": b_1, "w_2.weight": w_2.T, "w_2.bias": b_2}
+    layer.load_state_dict(weights)
+    return layer(x)
+
+
+def pre_norm_block(x, attention, feed_forward, norm_1, norm_2):
+    """The library's encoder block, with the norms before its layers."""
+    block: Any = EncoderBlock(TransformerConfig(D=x.shape[1], H=1, F=1, dropout=0.0, norm="pre"))
+    block.attention = Given(attention)
+    block.feed_forward = Given(feed_forward)
+    block.around_attention.norm = Given(norm_1)
+    block.around_feed_forward.norm = Given(norm_2)
+    return block(x)
 
 
 def decoder_block(x, memory, look, feed_forward, norm):
@@ -625,6 +642,8 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
     "transformer_block": {
         "layer_norm": layer_norm,
         "add_norm": add_norm,
+        "feed_forward": network,
+        "pre_norm_block": pre_norm_block,
         "decoder_mask": lambda tokens: causal_mask(tokens.shape[1]) & (tokens != 0)[:, None],
         "decoder_block": decoder_block,
         "learning_rate": learning_rate,

@@ -410,7 +410,10 @@ SLIPS = """
 13  logits < least, -torch.inf)\\n\\n\\ndef top_p → logits < least, 0.0)\\n\\n\\ndef top_p
 13  descending=True → descending=False
 13   - softmax(falling) → \\n
-13  before >= p → before > p + 0.2
+13  before < p → before < p - 0.2
+13  count - 1 → count
+13  if p < 1 → if p == 1
+13  if k → if not k
 13  reached <= u[..., None] → reached >= u[..., None]
 13  / temperature → * temperature
 13  [:, -1] / → [:, 0] /

@@ -1,4 +1,4 @@
-"""The exercises of chapter 09: norms and sums, masks, a block, and how warm-up goes."""
+"""The exercises of chapter 09: norms and sums, networks, masks, blocks, and how warm-up goes."""
 
 from collections.abc import Callable, Iterator
 
@@ -142,6 +142,128 @@ check_add_norm = Exercise(
         The residual is missing in pre-norm: x itself goes around norm and layer, and is added.
     return post, pre → return pre, post
         The two have changed places: first post-norm, then pre-norm.
+    """,
+)
+
+
+# A feed-forward network, and the block ---------------------------------------------------
+
+
+def _network_cases() -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor, Tensor]]:
+    draw = rounded_normal(75)
+    sums, ones = torch.tensor([[2.0], [0.0], [-2.0]]), torch.ones(2, 1)
+    yield sums, torch.tensor([[1.0, -1.0]]), -torch.ones(2), ones, torch.zeros(1)
+    for shape, F in (((2, 3), 3), ((3, 4), 6), ((2, 3, 2), 8)):
+        D = shape[-1]
+        yield draw(*shape), draw(D, F), draw(F), draw(F, D), draw(D)
+
+
+check_feed_forward = Exercise(
+    task="write `def answer(x, w_1, b_1, w_2, b_2):` that gives the output, in the shape of x.",
+    inputs=("x", "w_1", "b_1", "w_2", "b_2"),
+    cases=_network_cases,
+    solution="""
+    def answer(x, w_1, b_1, w_2, b_2):
+        hidden = (x @ w_1 + b_1).relu()
+        return hidden @ w_2 + b_2
+    """,
+    insight="Each word goes through the network by itself, so no axis but the last one matters, "
+    "and the same line serves a word, a text and a batch of texts.",
+    slips="""
+    (x @ w_1 + b_1).relu() → x @ w_1 + b_1
+        max(0, ·) is missing. Without it the two layers are a single linear layer, which cannot
+        combine words either.
+    return hidden @ w_2 + b_2 → return (hidden @ w_2 + b_2).relu()
+        The output went through max(0, ·), too. Only the hidden numbers do, so that the output can
+        be negative.
+    (x @ w_1 + b_1).relu() → x.relu() @ w_1 + b_1
+        max(0, ·) was applied to x. It belongs between the two layers, after x W₁ + b₁.
+    (x @ w_1 + b_1).relu() → (x @ w_1).relu() + b_1
+        b₁ was added after max(0, ·). It comes before it, because it says where the corner lies.
+    (x @ w_1 + b_1).relu() → (x @ w_1).relu()
+        b₁ is missing, the bias of the hidden layer.
+    (x @ w_1 + b_1).relu() → (x @ w_1 - b_1).relu()
+        b₁ was subtracted. Here both biases are added.
+    hidden @ w_2 + b_2 → hidden @ w_2
+        b₂ is missing, the bias of the output.
+    hidden @ w_2 + b_2 → x + hidden @ w_2 + b_2
+        You added x. That is the block's residual connection, and the network itself does without.
+    (x @ w_1 + b_1).relu() → torch.nn.functional.gelu(x @ w_1 + b_1)
+        This is a GELU, as in a GPT. Here the function between the layers is max(0, ·).
+    (x @ w_1 + b_1).relu() → (x @ w_1 + b_1).abs()
+        You took the absolute value. max(0, ·) makes a negative number 0, and does not turn it
+        round.
+    (x @ w_1 + b_1).relu() → (x @ w_1 + b_1).sigmoid()
+        This is a sigmoid. Here the function between the layers is max(0, ·).
+    """,
+)
+
+
+def _causal(x: Tensor) -> Tensor:
+    """causal self-attention"""
+    return _look(x, x, True)
+
+
+def _pre_norm_cases() -> Iterator[tuple[Tensor, RowMap, RowMap, RowMap, RowMap]]:
+    draw = rounded_normal(76)
+    for (T, D), attention, feed_forward, norm_1, norm_2 in (
+        ((2, 3), _mean_word, _roll_and_add_one, _sharpest, normed),
+        ((2, 4), _causal, _positive, normed, _sharpest),
+        ((4, 5), _causal, _roll_and_add_one, _sharpest, normed),
+    ):
+        yield 2 * draw(T, D), attention, feed_forward, norm_1, norm_2
+
+
+check_pre_norm_block = Exercise(
+    task="write `def answer(x, attention, feed_forward, norm_1, norm_2):` that gives the output, "
+    "T×D.",
+    inputs=("x", "attention", "feed_forward", "norm_1", "norm_2"),
+    cases=_pre_norm_cases,
+    solution="""
+    def answer(x, attention, feed_forward, norm_1, norm_2):
+        middle = x + attention(norm_1(x))
+        return middle + feed_forward(norm_2(middle))
+    """,
+    insight="On its way through the block, x meets two additions and nothing else. What is added "
+    "depends on normed numbers alone, so large and small x lead to updates of the same size.",
+    slips="""
+    x + attention(norm_1(x)) → norm_1(x + attention(x))
+        The first half is post-norm: you normed the sum. In pre-norm the norm is applied to what
+        attention reads.
+    return middle + feed_forward(norm_2(middle)) → return norm_2(middle + feed_forward(middle))
+        The second half is post-norm: you normed the sum. In pre-norm the norm is applied to what
+        the feed-forward network reads.
+    x + attention(norm_1(x)) → attention(norm_1(x))
+        The first residual connection is missing: x itself is added to what attention returns.
+    return middle + feed_forward(norm_2(middle)) → return feed_forward(norm_2(middle))
+        The second residual connection is missing: what comes out of the first half is added to
+        what the feed-forward network returns.
+    return middle + → return x +
+        The second addition starts at the first x, so that what attention found is lost. Add the
+        network's output to the sum of the first half.
+    norm_2(middle) → norm_2(x)
+        The feed-forward network reads the first x here, side by side with attention. It should
+        read the sum of the first half, so that it can combine what attention has gathered.
+    attention(norm_1(x)) → attention(x)
+        The first norm is missing: attention reads norm_1(x).
+    feed_forward(norm_2(middle)) → feed_forward(middle)
+        The second norm is missing: the feed-forward network reads norm_2 of the first sum.
+    x + attention(norm_1(x)) → norm_1(x) + attention(norm_1(x))
+        The first residual connection starts behind the norm. x goes around both the norm and
+        attention.
+    return middle + → return norm_2(middle) +
+        The second residual connection starts behind the norm. The first sum goes around both the
+        norm and the feed-forward network.
+    attention(norm_1(x)) → norm_1(attention(x))
+        The first norm stands behind attention. It should stand before it: attention(norm_1(x)).
+    feed_forward(norm_2(middle)) → norm_2(feed_forward(middle))
+        The second norm stands behind the feed-forward network. It should stand before it.
+    norm_1(x) → norm_2(x)
+    norm_2(middle) → norm_1(middle)
+        Each half has its own norm: norm_1 stands before attention, and norm_2 before the
+        feed-forward network.
+    attention(norm_1(x)) → feed_forward(norm_1(x))
+        Attention is missing: it comes first, and the feed-forward network after it.
     """,
 )
 

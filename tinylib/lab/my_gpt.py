@@ -193,7 +193,8 @@ def top_k(logits, k):  # only the k highest logits
 def top_p(logits, p):  # only the likeliest tokens that reach p together
     falling = logits.sort(-1, descending=True).values
     before = softmax(falling).cumsum(-1) - softmax(falling)
-    least = falling.masked_fill(before >= p, torch.inf).amin(-1, keepdim=True)
+    count = (before < p).sum(-1, keepdim=True)  # how many stay
+    least = falling.gather(-1, count - 1)
     return logits.masked_fill(logits < least, -torch.inf)
 
 
@@ -207,7 +208,10 @@ def generate(model, tokens, length, temperature=1.0, k=None, p=1, caches=None):
     for _ in range(length):  # tokens (B, T) become (B, T + length)
         seen = caches[0].length if caches else -model.max_len
         logits = model(tokens[:, seen:], caches)[:, -1] / temperature
-        logits = top_p(top_k(logits, k or logits.shape[-1]), p)
+        if k:
+            logits = top_k(logits, k)
+        if p < 1:
+            logits = top_p(logits, p)
         chosen = sample(logits, torch.rand(len(logits)))
         tokens = torch.cat([tokens, chosen[:, None]], -1)
     return tokens

@@ -94,14 +94,14 @@ def test_the_exported_step_patches_and_ablates_every_kind_of_site() -> None:
             torch.testing.assert_close(found[1:], both, rtol=1e-6, atol=1e-6)
 
 
-def test_the_way_is_that_between_the_two_answers() -> None:
+def test_the_recovered_share_is_that_of_the_difference_between_the_two_answers() -> None:
     runs = torch.tensor([[0.0, 3.0, 1.0], [0.0, 4.0, 0.0], [1.0, 0.0, 5.0]])
     found = judge(runs)
     assert found.answers.tolist() == [1, 2]
     assert found.differences.tolist() == [-2.0, -4.0, 5.0]
     assert found.moved == pytest.approx(2 / 9)
     torch.testing.assert_close(found.probabilities, runs.softmax(-1))
-    assert judge(runs[[0, 1, 1]]).moved == 0.0, "one word is both answers: there is no way"
+    assert judge(runs[[0, 1, 1]]).moved == 0.0, "one word is both answers: there is no difference"
 
 
 def test_stories_of_different_lengths_are_read_and_not_patched() -> None:
@@ -183,7 +183,7 @@ def cell(widget: Locator, block: int, position: int) -> Locator:
 
 
 def tried(widget: Locator) -> dict[tuple[int, ...], float]:
-    """The cells that were tried, by block and position, with what they say of the way."""
+    """The cells that were tried, by block and position, with the share that was recovered."""
     found = widget.locator("td.tried").evaluate_all("all => all.map((td) => [td.id, td.ariaLabel])")
     return {
         tuple(map(int, re.findall(r"-(-?\d+)", name))): number(label.rpartition(" ")[2])
@@ -227,13 +227,13 @@ def test_a_cell_a_word_or_a_block_is_chosen_by_a_click_and_by_keys(widget: Locat
     assert page.inputs_of(widget) == inputs(block=2, position=TO)
     widget.locator(".sites thead th").nth(LAST).click()
     assert page.inputs_of(widget) == inputs(block=2, position=LAST)
-    widget.locator(".sites tbody th").first.click()
+    widget.locator(".sites tbody th").last.click()
     assert page.inputs_of(widget) == inputs(block=5, position=LAST)
     grid = widget.get_by_role("grid")
     grid.focus()
     for key, block, position in (
-        ("ArrowUp", 5, LAST),
-        ("ArrowDown", 4, LAST),
+        ("ArrowDown", 5, LAST),
+        ("ArrowUp", 4, LAST),
         ("ArrowRight", 4, ALL),
         ("ArrowRight", 4, ALL),
         ("ArrowLeft", 4, LAST),
@@ -248,7 +248,7 @@ def test_a_cell_a_word_or_a_block_is_chosen_by_a_click_and_by_keys(widget: Locat
     chosen = widget.locator("td[aria-selected=true]")
     assert chosen.count() == 1
     moved = page.received(widget)["moved"].item()
-    assert chosen.get_attribute("aria-label") == f"the, block 4: way {moved:.2f}"
+    assert chosen.get_attribute("aria-label") == f"the, block 4: recovered {moved:.2f}"
     hold(widget, block=EMBEDDING)
     widget.get_by_role("radio", name="head 1").check(force=True)
     assert page.inputs_of(widget) == inputs(part=HEAD + 1), "there is no head before block 0"
@@ -289,13 +289,13 @@ def test_every_word_and_every_block_are_tried_and_lead_along_the_path(widget: Lo
     found = run_to_the_end(widget, "Try every word")
     assert page.inputs_of(widget) == inputs(), "it ends where it began"
     assert re.fullmatch(
-        r"1 of 32 words moves the answer at least half of the way: “to” \(word 22\) 0\.9\d\.", found
+        r"1 of 32 words recovers at least half of the difference: “to” \(word 22\) 0\.9\d\.", found
     )
-    ways = tried(widget)
-    assert set(ways) == {(0, position) for position in range(LAST + 1)}
+    shares = tried(widget)
+    assert set(shares) == {(0, position) for position in range(LAST + 1)}
     for position in (AT, TO, LAST):
         wanted = computed(position=position)["moved"].item()
-        assert ways[0, position] == pytest.approx(wanted, abs=0.006)
+        assert shares[0, position] == pytest.approx(wanted, abs=0.006)
     cell(widget, 0, TO).click()
     assert visible_summary(widget) == "", "what was said is of another state"
     assert "block 1" in run_to_the_end(widget, "Try every block")
@@ -306,7 +306,7 @@ def test_every_word_and_every_block_are_tried_and_lead_along_the_path(widget: Lo
     assert len(tried(widget)) == 32 + 6
     widget.locator("textarea.line").last.fill(SECOND.replace("kitchen", "garden"))
     page.assert_torch(widget, STEM)
-    assert len(tried(widget)) == 1, "other stories have other ways"
+    assert len(tried(widget)) == 1, "other stories have other shares"
 
 
 def test_trying_ends_when_the_reader_steps_in(widget: Locator) -> None:
@@ -338,8 +338,8 @@ def test_two_stories_that_are_no_twins_are_told_apart(widget: Locator) -> None:
         return text_in(widget, "says")
 
     assert with_corrupted(f"{SECOND} kitchen").startswith(
-        "The story has 32 words and its twin 33. A vector needs a partner at the same place, so "
-        "nothing is patched now: write as many words in both, or press “Copy the story here”"
+        "The story has 32 words and its twin 33. A vector needs a partner at the same position, "
+        "so nothing is patched: write as many words in both, or press “Copy the story here”"
     )
     assert story.input_value() == FIRST and other.input_value() == f"{SECOND} kitchen"
     for name in ("Try every word", "Try every block", "Try everything", "Copy as torch"):
@@ -349,7 +349,7 @@ def test_two_stories_that_are_no_twins_are_told_apart(widget: Locator) -> None:
     assert page.inputs_of(widget) == inputs(twin=FIRST)
     assert text_in(widget, "says").startswith("The twin is the story itself: change a word of it")
     found = with_corrupted(FIRST.replace("john", "emma"))
-    assert found.startswith("Both texts are answered by “cellar”, so there is no way")
+    assert found.startswith("Both texts are answered by “cellar”, so there is no difference")
     for _ in range(2):
         widget.get_by_role("button", name="Undo").click()
     assert page.inputs_of(widget) == inputs(twin=f"{SECOND} kitchen")
@@ -407,7 +407,7 @@ def test_the_code_that_is_copied_computes_what_is_shown(engine: Engine) -> None:
                 found = torch.as_tensor(names[name][i]).detach()
                 torch.testing.assert_close(found, right[name][i], rtol=1e-4, atol=1e-4)
         assert names["moved"] == pytest.approx(right["moved"].item(), abs=1e-4)
-        assert printed.getvalue().splitlines()[-1] == f"way {names['moved']:.2f}"
+        assert printed.getvalue().splitlines()[-1] == f"recovered {names['moved']:.2f}"
 
 
 def test_where_the_browser_refuses_the_code_is_shown(widget: Locator) -> None:
@@ -426,7 +426,7 @@ def test_a_narrow_page_clips_no_name(opened: page.Opener) -> None:
     widget = opened(page.page_of(STEM), width=375).widget(STEM)
     page.hold_inputs(widget, inputs(position=LAST, block=5))
     page.settled(widget)
-    parts = ".pick, button, .share, .sites td, .sites th, .runs th, .way .end"
+    parts = ".pick, button, .share, .sites td, .sites th, .runs th, .bar-of .end"
     assert page.cut_off(widget.locator(f":is({parts}):visible")) == []
     chosen, box = (part.bounding_box() for part in (cell(widget, 5, LAST), widget.locator(".map")))
     assert chosen and box and box["x"] <= chosen["x"]

@@ -322,7 +322,7 @@ def test_a_held_out_sentence_is_chosen_and_compared(widget: Locator) -> None:
         assert page.inputs_of(widget)["source"] == page.line(widget).input_value() == source
         same = french(looked(source)) == true.split()
         assert_as_in_python(widget, source)
-        wanted = "Word for word what the grammar says." if same else f"The grammar says: {true}"
+        wanted = "Every word is correct." if same else f"The grammar says: {true}"
         assert note(widget, "compared") == wanted
     translate(widget, "two women")
     assert offers.input_value() == "" and note(widget, "compared") == ""

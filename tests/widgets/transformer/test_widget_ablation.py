@@ -226,7 +226,7 @@ def test_the_maps_are_those_of_each_head(widget: Locator) -> None:
 
 
 def test_faults_are_named_and_counted(widget: Locator) -> None:
-    assert verdict(widget) == "Word for word what the grammar says."
+    assert verdict(widget) == "Every word is correct."
     assert not widget.locator(".grammar").is_visible()
     choose(widget, place("no-positions"))
     assert verdict(widget) == (

@@ -139,7 +139,7 @@ def lens(
 
 
 class Hop(NamedTuple):
-    """A step of a fact's way: from one word to another, and by what."""
+    """A step of a fact's route: from one word to another, and by what."""
 
     start: int
     end: int
@@ -147,7 +147,7 @@ class Hop(NamedTuple):
 
 
 def fact_route(words: Sequence[str], hops: Sequence[Hop], title: str, *, alt: str = "") -> Figure:
-    """A text line by line, and the way of a fact through it, hop by hop, as arrows between words.
+    """A text line by line, and the route of a fact through it, hop by hop, as arrows between words.
 
     Below stands what makes each hop. A hop from or to a word that is not there is a ValueError.
     """

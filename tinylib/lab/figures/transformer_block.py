@@ -76,6 +76,7 @@ def add_norm() -> Figure:
 
 CELL, NARROW = 50, 30  # a number, and one among many
 TALL, STEP = 28, 58  # a vector, and from it to the next
+ABOVE, BELOW = 7, 21  # where what is added comes in, and where it goes out
 FEW = 4  # numbers, beyond which cells are narrow and have one decimal
 
 
@@ -152,8 +153,10 @@ def walk(words: Sequence[str], stages: Sequence[Stage], *, alt: str = "") -> Fig
                         shape = r"$\mathtt{" + stage.shape.replace(" ", r"\;") + "}$"
                         axes.text(*place, shape, size=SMALL, color=SOFT, **look)
                 if stage.since is not None:
-                    x, start = left - bypass + 4, tops[stage.since] + TALL / 2
-                    path = [(left, start), (x, start), (x, y + TALL / 2), (left - 1, y + TALL / 2)]
+                    # in above the middle of a vector and out below it, so that two arrows in a
+                    # row do not look like one that passes by the sum between them
+                    x, start, end = left - bypass + 4, tops[stage.since] + BELOW, y + ABOVE
+                    path = [(left, start), (x, start), (x, end), (left - 1, end)]
                     arrow(axes, path, COLOURS["positive"], 2)
         return finish(axes, alt or _alt_text(words, stages, rows))
 

@@ -39,7 +39,8 @@ export function numbersIn(widget, name) {
 
 /**
  * An explanation of a sum of products: `terms` are their factors, `tones` what these belong to, and
- * `figure(number)` writes a factor, if it is not to have two decimals.
+ * `figure(number)` writes a factor, if it is not to have two decimals, and `total(number)` the
+ * result.
  */
 export const sum = (what, terms, result, more = {}) => ({
   kind: "sum",
@@ -104,8 +105,11 @@ export const chance = (what, logits, column, cells, others = 0) => ({
 const figures = (p) =>
   p === 0 || p === 1 ? String(p) : p < 0.001 ? p.toPrecision(2) : p.toFixed(3);
 
-/** ln p of several tokens, each { probability, logP }: the sum of their logarithms. */
-export const logs = (what, tokens, cells) =>
+/**
+ * ln p of several tokens, each { probability, logP }: the sum of their logarithms. `more` may say
+ * how its numbers are written.
+ */
+export const logs = (what, tokens, cells, more = {}) =>
   sum(
     what,
     tokens.map(({ logP }) => [logP]),
@@ -115,6 +119,7 @@ export const logs = (what, tokens, cells) =>
         tokens.length > FEW ? "" : tokens.map((t) => `ln ${figures(t.probability)}`).join(" + "),
       of: tokens.map(({ probability }) => probability),
       lit: [{ cells }],
+      ...more,
     },
   );
 
@@ -339,7 +344,7 @@ function adding({ terms, tones = [], by, first = "", figure }) {
 
 /** What is written out: text and elements. */
 function spelledOut(details) {
-  const { kind, what, column, scores, result, unit } = details;
+  const { kind, what, column, scores, result, unit, total = format } = details;
   const isSentence = kind === "said" || kind === "match";
   const name = what ? [h("b", what), isSentence ? "" : " "] : [];
   if (isSentence) return name;
@@ -353,7 +358,7 @@ function spelledOut(details) {
     roots: multiplied,
   };
   const tiny = unit === "%" && result < 0.001;
-  const text = tiny ? "less than 0.1 %" : unit === "%" ? percent(result) : format(result);
+  const text = tiny ? "less than 0.1 %" : unit === "%" ? percent(result) : total(result);
   return [...name, ...kinds[kind](details), tiny ? "is " : "= ", h("b.result", text)];
 }
 

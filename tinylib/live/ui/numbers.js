@@ -26,6 +26,13 @@ export function format(value) {
     .replace("-", "−");
 }
 
+/** With three decimals, for a sum that would not seem to add up with two. */
+export const thousandths = (value) =>
+  value
+    .toFixed(3)
+    .replace(/^-(?=0\.000)/, "")
+    .replace("-", "−");
+
 /** A number as an editor shows it: four decimals at most, or four digits of a very small one. */
 export function formatExact(value) {
   const small = value !== 0 && Math.abs(value) < 1e-3;

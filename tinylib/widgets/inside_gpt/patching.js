@@ -155,16 +155,22 @@ function meaning({ site, moved, vocabulary, answer, other, shares }) {
       ? `${begin} ${carry} ${whole} answer from the one story to the other.`
       : `${begin} ${carry} ${whole} difference between the two answers, but another word wins.`;
   }
-  const move = `${begin} move${several ? "" : "s"} the answer`;
+  const recover = `${begin} recover${several ? "" : "s"}`;
   if (moved >= 0.5)
-    return `${move} more than half of the way: most of what decides the answer is here, not all.`;
+    return (
+      `${recover} more than half of the difference: most of what decides the answer is here, ` +
+      "not all."
+    );
   if (moved >= 0.1)
-    return `${move} less than half of the way: most of what decides the answer is elsewhere.`;
+    return (
+      `${recover} less than half of the difference: most of what decides the answer is ` +
+      "elsewhere."
+    );
   if (Math.abs(moved) < 0.005)
     return `Nothing changes: the answer does not depend on what differs in ${one}.`;
   if (moved > -0.1)
     return `Almost nothing changes: the answer hardly depends on what differs in ${one}.`;
-  return `${move} the other way, away from the twin's answer.`;
+  return `${begin} push${several ? "" : "es"} the answer away from the twin's.`;
 }
 
 /** Why no recovered logit difference is defined, and what to do; "" if one is. */
@@ -172,7 +178,7 @@ function whyUnmeasurable({ isPair, words, others, ids, vocabulary, answer, other
   if (!isPair)
     return (
       `The story has ${words.length} word${words.length === 1 ? "" : "s"} and its twin ` +
-      `${others.length}. A vector needs a partner at the same place, so nothing is patched now: ` +
+      `${others.length}. A vector needs a partner at the same position, so nothing is patched: ` +
       "write as many words in both, or press “Copy the story here” and then change a word of " +
       "the copy."
     );
@@ -181,8 +187,8 @@ function whyUnmeasurable({ isPair, words, others, ids, vocabulary, answer, other
     return "The twin is the story itself: change a word of it, so that its answer is another.";
   if (answer !== other) return "";
   return (
-    `Both texts are answered by ${called(vocabulary[answer])}, so there is no way from one ` +
-    "answer to another: change a word of the twin, so that its answer is another."
+    `Both texts are answered by ${called(vocabulary[answer])}, so there is no difference ` +
+    "to recover: change a word of the twin, so that its answer is another."
   );
 }
 
@@ -230,10 +236,10 @@ function sourceChoice(widget) {
   return source;
 }
 
-/** Rows from the last block down to the first, or to the embedding. */
+/** Rows from the embedding, or from the first block, down to the last one. */
 const blocksOf = ({ spec }, part) => {
   const { layers } = spec.facts;
-  return times(part === STREAM ? layers + 1 : layers, (i) => layers - 1 - i);
+  return part === STREAM ? times(layers + 1, (i) => i - 1) : times(layers, (i) => i);
 };
 const rowName = (block) => (block === EMBEDDED ? "embedding" : `block ${block}`);
 
@@ -257,7 +263,7 @@ function siteMap(widget) {
   const keydown = (event) => {
     const { words } = viewOf(widget);
     const { block, part, position } = clampedSite(widget.inputs, words.length);
-    const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+    const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     const column = position === EVERYWHERE ? words.length : position;
     const [x, y] = { ...by, Home: [-column, 0], End: [words.length - column, 0] }[event.key] ?? [];
     if (x === undefined) return;
@@ -265,7 +271,7 @@ function siteMap(widget) {
     const rows = blocksOf(widget, part);
     const to = within(column + x, [0, words.length]);
     pick({
-      block: within(block + y, [rows.at(-1), rows[0]]),
+      block: within(block + y, [rows[0], rows.at(-1)]),
       position: to === words.length ? EVERYWHERE : to,
     });
   };
@@ -284,7 +290,7 @@ function siteMap(widget) {
   );
   const box = scroller({ class: "map" }, table);
   const key = weightKey("");
-  key.prepend(h("span", "way:"));
+  key.prepend(h("span", "recovered share:"));
   let shown = ""; // the cell that was brought into sight
   const line = () => h("tr", h("th", { scope: "row" }));
   const heading = () => h("th", { scope: "col" }, h("span"), h("span.other"));
@@ -337,7 +343,7 @@ function siteMap(widget) {
           setAttribute(cell, "aria-selected", String(here));
           setText(cell.firstChild, moved === undefined ? "" : inOneDigit(moved));
           setHeat(cell, within(Math.abs(moved ?? 0), [0, 1]));
-          const found = moved === undefined ? "not tried" : `way ${format(moved)}`;
+          const found = moved === undefined ? "not tried" : `recovered ${format(moved)}`;
           setAttribute(cell, "aria-label", `${word}, ${rowName(block)}: ${found}`);
         });
       });
@@ -424,18 +430,15 @@ function tries(widget) {
     ),
     make(
       "Try every block",
-      (site) =>
-        blocksOf(widget, site.part)
-          .toReversed()
-          .map((block) => ({ ...site, block })),
+      (site) => blocksOf(widget, site.part).map((block) => ({ ...site, block })),
       "blocks",
     ),
     make(
       "Try everything",
       (site, view) =>
-        blocksOf(widget, site.part)
-          .toReversed()
-          .flatMap((block) => everyWord(view).map((position) => ({ ...site, block, position }))),
+        blocksOf(widget, site.part).flatMap((block) =>
+          everyWord(view).map((position) => ({ ...site, block, position })),
+        ),
       "sites",
     ),
   ];
@@ -459,14 +462,14 @@ function tries(widget) {
   };
 }
 
-/** Where the answer was moved at least half of the way. */
+/** Where at least half of the difference was recovered. */
 function summary(widget, { words }, sites, things) {
   const recovered = triedBy(widget);
   const recoveredAt = (site) => recovered.get(keyOf(site));
   const found = sites.filter((site) => recoveredAt(site) >= 0.5);
   const begin = `${found.length} of ${sites.length} ${things}`;
-  if (!found.length) return `${begin} move the answer half of the way.`;
-  const several = found.length > 1 ? "move" : "moves";
+  if (!found.length) return `${begin} recover half of the difference.`;
+  const several = found.length > 1 ? "recover" : "recovers";
   const numbers = found.map((site) => ({ ...site, moved: format(recoveredAt(site)) }));
   const nameOf = ({ block, position, moved }) =>
     things === "blocks"
@@ -481,7 +484,7 @@ function summary(widget, { words }, sites, things) {
   const most = 5;
   const more = names.length > most ? ` and ${names.length - most} more` : "";
   const list = names.slice(0, most).join("; ");
-  return `${begin} ${several} the answer at least half of the way: ${list}${more}.`;
+  return `${begin} ${several} at least half of the difference: ${list}${more}.`;
 }
 
 // ---------------------------------------------------------------- the three runs
@@ -540,16 +543,16 @@ function threeRuns(widget) {
   };
 }
 
-/** How far the patch has moved the answer from the story's to the twin's, drawn and in words. */
+/** The recovered share of the logit difference, drawn and in words. */
 function recoveredBar(widget) {
   const number = h("b", { "data-output": "moved" });
   const [from, to] = [h("span.end"), h("span.end")];
   const [fill, dot] = [h("i.fill"), h("i.dot")];
   const track = h("span.track", { "aria-hidden": "true" }, fill, dot);
-  const drawn = h("div.way", from, track, to);
+  const drawn = h("div.bar-of", from, track, to);
   const difference = h("p.note.sums");
   const message = h("p.note.says", { "aria-live": "polite" });
-  const title = h("span.label", "Way to the twin's answer: ", number);
+  const title = h("span.label", "Recovered share of the difference: ", number);
   return {
     element: results("column moved", title, drawn, difference, message),
     shows: "outputs",
@@ -614,7 +617,7 @@ probabilities = [z.softmax(-1) for z in logits]
 for name, p in zip(("patched", "story", "twin"), probabilities):
     shares = [f"{stories.tokens.tokens[i]} {p[i]:.3f}" for i in (answer, other)]
     print(f"{name:8}", *shares)
-print(f"way {moved:.2f}")
+print(f"recovered {moved:.2f}")
 `;
 }
 
@@ -724,9 +727,9 @@ threeRuns.style = `
 recoveredBar.style = `
 .judged-of { position: relative; display: flex; flex-direction: column; gap: 6px; }
 .moved { gap: 6px; }
-.way { display: flex; gap: 12px; align-items: center; font-size: var(--size-note);
+.bar-of { display: flex; gap: 12px; align-items: center; font-size: var(--size-note);
   padding-right: 6px; }
-.way .end { font-weight: 600; }
+.bar-of .end { font-weight: 600; }
 .track { position: relative; flex: 1; height: 8px; border-radius: 4px;
   background: color-mix(in oklab, var(--ground), var(--line) 60%); }
 .track .fill { position: absolute; inset: 0 auto 0 0; border-radius: 4px;

@@ -128,8 +128,8 @@ class PatchingResult(NamedTuple):
     """What three runs say: ``answers`` are the likeliest words of the story and of the twin.
 
     ``differences`` are the logits of the twin's answer less those of the story's own, and ``moved``
-    is how far of the way from the story to the twin the patch moves it. If both answers are one
-    word there is no such way, and it is 0.
+    is the share of the difference between story and twin that the patch recovers. If both answers
+    are one word there is no such difference, and it is 0.
     """
 
     probabilities: Float[Tensor, "3 V"]
@@ -139,7 +139,7 @@ class PatchingResult(NamedTuple):
 
 
 def judge(runs: Float[Tensor, "3 V"]) -> PatchingResult:
-    """Probabilities, the two answers, and how far the patch has moved the one to the other."""
+    """Probabilities, the two answers, and the share of their difference that is recovered."""
     answers = runs[1:].argmax(-1)
     both = runs[:, answers]
     d = both[:, 1] - both[:, 0]

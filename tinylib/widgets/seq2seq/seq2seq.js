@@ -4,7 +4,7 @@ import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candi
 import { action, radio } from "../../live/ui/controls.js";
 import { h, setAttribute, setText, typeset } from "../../live/ui/dom.js";
 import { explainableNumber, logs, roveLines } from "../../live/ui/explain.js";
-import { percent, percentOf } from "../../live/ui/numbers.js";
+import { percent, percentOf, thousandths } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 
@@ -78,6 +78,7 @@ function steps(widget) {
       `ln p of “${words}”:`,
       tokens,
       [...list.querySelectorAll(".taken")].slice(0, t + 1),
+      { figure: thousandths, total: thousandths },
     );
   };
   const card = (t) =>

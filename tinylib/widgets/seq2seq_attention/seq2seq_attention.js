@@ -138,7 +138,7 @@ function french(widget) {
       setText(
         compared,
         truth === text
-          ? "Word for word what the grammar says."
+          ? "Every word is correct."
           : truth
             ? `The grammar says: ${truth}`
             : "",
@@ -252,7 +252,7 @@ function attentionMap(widget) {
     label: "the weights, a row for each French word",
     output: "weights",
     lang: "fr",
-    key: "the English that a word comes from, by the grammar's dictionary",
+    key: "the English that the French word translates",
     pick(t) {
       if (widget.row === t) return;
       widget.row = t;

@@ -308,8 +308,8 @@ function why(best, words) {
     return `It occurs ${timesInWords(count)}, more often than any other pair, so it merges next.`;
   const ids = (two) => `(${two.join(", ")})`;
   return (
-    `Several pairs occur ${timesInWords(count)}: of these the one of the smaller ids goes first, ` +
-    `${ids(pair)} before ${ids(rival.pair)}.`
+    `Several pairs occur ${timesInWords(count)}, so the one with the smallest ids is merged ` +
+    `first: ${ids(pair)} before ${ids(rival.pair)}.`
   );
 }
 

@@ -286,7 +286,7 @@ function judgementOf(
   const end = ended ? "" : ` It did not end: after ${predicted.length} words the page stops it.`;
   const bad = namesOf(predicted.filter(({ wrong }) => wrong));
   if (truth) {
-    if (right) return "Word for word what the grammar says.";
+    if (right) return "Every word is correct.";
     const [strange, absent] = [
       predicted.filter((one) => one.wrong).map(({ word }) => word),
       truth.filter((_, i) => !kept.has(i)),
