@@ -97,7 +97,7 @@ check_loss = Exercise(
         The softmax ran over the places of a text, and so looked ahead. Each place has
         probabilities of its own, over the V tokens: the last axis, dim=-1 or dim=2.
     log_softmax(dim=-1) → softmax(dim=-1).log()
-        Right on paper, but a small probability is rounded to 0, and −log 0 is +∞. `log_softmax`
+        Right on paper, but a small probability is rounded to 0, and −ln 0 is +∞. `log_softmax`
         never leaves the logarithms.
     logits[:, :-1].log_softmax(dim=-1) → logits[:, :-1]
         Logits are not log-probabilities yet: `log_softmax` turns them into some.
@@ -423,7 +423,7 @@ check_entropy = Exercise(
     torch.special.entr(p) → (-p * p.clamp(min=1e-9).log2())
         These are bits. The loss is in nats: take the natural log.
     torch.special.entr(p) → -p.clamp(min=1e-9).log()
-        You added up −log p of each token, likely or not. It comes with probability p: multiply.
+        You added up −ln p of each token, likely or not. It comes with probability p: multiply.
     range(1000) → range(3)
         Only sentences of three tokens and less were followed to their end. Longer ones are
         possible.

@@ -270,7 +270,7 @@ def test_each_character_tells_how_surprised_the_model_was(widget: Locator) -> No
         token(widget, place).click()
         found = note(widget, "at")
         surprise = values.surprise[place - 1].item()
-        assert f"−log p = {surprise:.2f} nats" in found
+        assert f"−ln p = {surprise:.2f} nats" in found
         share = values.probabilities[place - 1].max().item()
         assert f" {100 * share:.1f} %" in found or share >= 0.9995
         assert shown.nth(place).get_attribute("aria-selected") == "true"
@@ -369,7 +369,7 @@ def test_a_token_is_followed_from_its_row_to_the_next_token(widget: Locator, var
     best = int(values.logits[t].argmax())
     assert names[best] in descriptions[5] and names[best] in descriptions[6]
     assert f"{100 * float(values.probabilities[t, best]):.1f}\u00a0%" in descriptions[6]
-    assert f"−log p = {float(values.surprise[t]):.2f} nats is its loss" in descriptions[7]
+    assert f"−ln p = {float(values.surprise[t]):.2f} nats is its loss" in descriptions[7]
     token(widget, len(ids) - 1 - variant).click()
     bar.fill("8")
     last = names[int(values.logits[-1].argmax())]

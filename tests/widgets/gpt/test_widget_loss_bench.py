@@ -1,4 +1,4 @@
-"""The loss bench: what probabilities cost, −log 0 = +∞, and log(softmax) beside log_softmax."""
+"""The loss bench: what probabilities cost, −ln 0 = +∞, and log(softmax) beside log_softmax."""
 
 import json
 import math
@@ -127,7 +127,7 @@ def test_what_is_impossible_costs_everything_and_what_is_certain_nothing(widget:
     slid(widget, "happy").press("Home")
     page.assert_torch(widget, STEM)
     assert totals(widget) == ["∞", "∞", "∞"]
-    assert "−log 0 = +∞" in widget.locator(".verdict").first.inner_text()
+    assert "−ln 0 = +∞" in widget.locator(".verdict").first.inner_text()
     assert widget.locator(".costs .endless").count() == 1
     slid(widget, "happy").press("ArrowRight")
     page.settled(widget)
@@ -136,7 +136,7 @@ def test_what_is_impossible_costs_everything_and_what_is_certain_nothing(widget:
         slid(widget, word).press("End")
     page.assert_torch(widget, STEM)
     assert totals(widget) == ["0.0000", "0.0000", "1.0000"]
-    assert "−log 1 = 0" in widget.locator(".verdict").first.inner_text()
+    assert "−ln 1 = 0" in widget.locator(".verdict").first.inner_text()
 
 
 def test_words_that_stay_keep_their_probability(widget: Locator) -> None:

@@ -28,13 +28,13 @@ def architecture() -> Figure:
         "rows": Box("embedding $W_E$", (stream, 0.82), "weight", wide),
         "places": Box("add positions", (stream, 1.7), "weight", wide),
         "x": Box("$x$", (stream, 2.62), "data", 0.4),
-        "norm 1": Box("norm", (beside, 3.47), width=wide),
+        "norm 1": Box("norm", (beside, 3.47), "weight", wide),
         "attention": Box("causal\nself-attention", (beside, 4.34), "weight", wide, 1.14),
         "add 1": Box("+", (stream, 4.34), width=0.4),
-        "norm 2": Box("norm", (beside, 5.23), width=wide),
+        "norm 2": Box("norm", (beside, 5.23), "weight", wide),
         "feed": Box("feed-forward", (beside, 6.03), "weight", wide),
         "add 2": Box("+", (stream, 6.03), width=0.4),
-        "norm": Box("last norm", (stream, 6.97), width=wide),
+        "norm": Box("last norm", (stream, 6.97), "weight", wide),
         "table": Box(r"output $\times\,W_E^{\top}$", (stream, 7.79), "weight", wide),
         "softmax": Box("softmax", (stream, 8.61), width=wide),
         "next": Box("cat sleeps .", (stream, 9.43), "data", wide),
@@ -91,7 +91,7 @@ def decoder_only() -> Figure:
             text, y = layers[name]
             norm, layer, add = (f"{side} {part}{name}" for part in ("norm ", "", "add "))
             boxes |= {
-                norm: Box("norm", (stream + 0.8, y - 0.98), width=0.7),
+                norm: Box("norm", (stream + 0.8, y - 0.98), "weight", 0.7),
                 layer: Box(text, (stream + 0.8, y), "weight", 0.7, 1.1),
                 add: Box("+", (stream, y), width=0.4),
             }

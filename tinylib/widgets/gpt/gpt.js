@@ -273,7 +273,7 @@ function surprises(widget) {
   const rule = (span) => () => {
     const { shares, ids, names, first } = readBy(widget);
     const t = span.place + first;
-    const what = `Surprise about ${called(names[t])}, −log of its probability:`;
+    const what = `Surprise about ${called(names[t])}, −ln of its probability:`;
     return logOf(what, shares(t - 1)[ids[t]], [span]);
   };
   return {
@@ -313,7 +313,7 @@ function surpriseAt(view, t) {
   );
   return (
     `${called(names[t])}${before ? ` after “${before}”` : " at the start"}: p = ` +
-    `${percentOf(shares(t - 1)[ids[t]])}, −log p = ${nats(view.surprise(t))}. ` +
+    `${percentOf(shares(t - 1)[ids[t]])}, −ln p = ${nats(view.surprise(t))}. ` +
     `Likeliest there: ${best.join(", ")}.`
   );
 }
@@ -326,7 +326,7 @@ function describeLoss({ predictions, kind, loss, perplexity, vocabulary }) {
     `Loss, the mean over the ${predictions} ${one}${predictions === 1 ? "" : "s"}${after}: ` +
     `${loss.toFixed(3)} nats. ` +
     `Perplexity: e^{${loss.toFixed(3)}} = ${format(perplexity)}. ` +
-    `A guess among all ${vocabulary.length}: log ${vocabulary.length} = ` +
+    `A guess among all ${vocabulary.length}: ln ${vocabulary.length} = ` +
     `${Math.log(vocabulary.length).toFixed(2)} nats.`
   );
 }
@@ -621,7 +621,7 @@ const STEPS = [
     return {
       message:
         `The text goes on with ${called(names[t + 1])}, which the model had given ` +
-        `${percentOf(shares(t)[ids[t + 1]])}. So −log p = ${nats(view.surprise(t + 1))} is its ` +
+        `${percentOf(shares(t)[ids[t + 1]])}. So −ln p = ${nats(view.surprise(t + 1))} is its ` +
         "loss at this place. In training, all places are asked at once.",
       lit: [cellOf(view, t), cellOf(view, t + 1)],
       code: undefined,
@@ -671,7 +671,7 @@ largeMap.style = `
 `;
 
 export default live(
-  "A GPT that goes on with your text, live",
+  "A GPT that continues your text, live",
   (ui) => [
     ui.sides(
       ui.boxed("side", ...textOfEach(ui, "Your story"), ui.use(candidates), ui.use(writer)),

@@ -14,7 +14,7 @@ import { live } from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 
-const TOP = 5; // of the curve's plot, in nats: −log 0.0067
+const TOP = 5; // of the curve's plot, in nats: −ln 0.0067
 const OTHERS = 9; // wrong words, with logit 0: as in loss_bench.py
 
 /** Four decimals, or fewer of a large number; ∞ by its sign. */
@@ -62,7 +62,7 @@ function wordCosts(widget) {
     const { text, p } = widget.inputs;
     const word = wordsOf(widget.spec, "text", text)[row + 1];
     const box = knobs[row].called.querySelector("input");
-    return logOf(`What “${word}” costs, −log of its probability:`, p[row + 1], [box]);
+    return logOf(`What “${word}” costs, −ln of its probability:`, p[row + 1], [box]);
   };
   const make = (row) => {
     const i = row + 1;
@@ -113,7 +113,7 @@ function totals(widget) {
   const costs = () => [...widget.frame.querySelectorAll(".nll")];
   const numberOf = (name) => widget.readOutputs()[name].data[0];
   const cells = [
-    cell("total", "sum", "Σ −log p", () => {
+    cell("total", "sum", "Σ −ln p", () => {
       const terms = Array.from(widget.readOutputs().nll.data, (cost) => [cost]);
       return sum("What all words cost together:", terms, undefined, { lit: [{ cells: costs() }] });
     }),
@@ -156,7 +156,7 @@ function verdictOf(words, nll, values) {
   if (endless.length) {
     const names = endless.map((word) => `“${word}”`).join(", ");
     return (
-      `The model held ${names} impossible, and it was said: −log 0 = +∞. One such word, however ` +
+      `The model held ${names} impossible, and it was said: −ln 0 = +∞. One such word, however ` +
       `long the text, ` +
       "and the mean is +∞ too. A softmax of finite logits never gives 0, as long as it does " +
       "not underflow: see below."
@@ -164,7 +164,7 @@ function verdictOf(words, nll, values) {
   }
   if (total === 0)
     return (
-      "Every word was certain: −log 1 = 0, and nothing is left to learn. Perplexity 1: one " +
+      "Every word was certain: −ln 1 = 0, and nothing is left to learn. Perplexity 1: one " +
       "word to choose from."
     );
   const among = perplexity < 100 ? perplexity.toFixed(2) : figure(perplexity);
@@ -175,7 +175,7 @@ function verdictOf(words, nll, values) {
   return `“${words[worst]}” alone makes ${share} % of the sum. On the whole the model is ${chosen}`;
 }
 
-/** The curve −log p, with the words on it; they can be dragged along it. */
+/** The curve −ln p, with the words on it; they can be dragged along it. */
 function costCurve(widget) {
   const plot = plane({
     name: "cost-plot",
@@ -203,7 +203,7 @@ function costCurve(widget) {
   );
   const make = () => h("div.point", h("span.dot.spot"), h("span.name"));
   return {
-    element: h("section.block", h("h3", "−log p against p (drag a word along it)"), plot.element),
+    element: h("section.block", h("h3", "−ln p against p (drag a word along it)"), plot.element),
     shows: "outputs",
     update(inputs, outputs) {
       const places = outputs.places.data;

@@ -109,5 +109,5 @@ class LossBenchWidget(LiveWidget):
             f"“{self.inputs['text']}”: what each word after the first costs",
             rows,
             [*words, "sum", "mean: the loss", "perplexity"],
-            ["p", "−log p"],
+            ["p", "−ln p"],
         )
