@@ -64,15 +64,21 @@ from importlib.util import find_spec
 from pathlib import Path
 
 here = Path.cwd()
-checkout = next((p for p in (here, *here.parents) if (p / "tinylib/widgets").is_dir()), None)
+checkout = next(
+    (p for p in (here, *here.parents) if (p / "tinylib/widgets").is_dir()), None
+)
 if checkout:
     sys.path.insert(0, str(checkout))
 elif not find_spec("tinylib"):
     %pip install -q git+{url}@{ref}
 if not find_spec("tinylib"):
-    raise ImportError("The course could not be installed. What pip says above is why.")
+    raise ImportError(
+        "The course could not be installed. What pip says above is why."
+    )
 if not find_spec("tinylib.widgets"):
-    raise ImportError("Another tinylib is here: run %pip uninstall -y tinylib, then restart.")"""
+    raise ImportError(
+        "Another tinylib is here: run %pip uninstall -y tinylib, then restart."
+    )"""
 
 READABLE_ID = re.compile(r"(?=.*[a-z]{3})[a-z0-9]+(-[a-z0-9]+)*")  # at least one real word
 RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{8}")
