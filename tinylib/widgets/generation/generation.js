@@ -424,16 +424,17 @@ function candidates(widget) {
       setText(label, `${called(names[T + at])}, character ${at + 1}, was chosen from`);
       const most = scaleFor(best.flatMap((id) => [before[id], after[id]]));
       setText(full, `full bar: ${100 * most} %`);
+      const left = drawable(widget.inputs, after);
+      const stays = (id) => left === vocabulary.length || after[id] > 0; // stored ones are rounded
       fillList(list, best, make, (li, id) => {
         li.token = id;
         const [name, shares] = [visible(vocabulary[id]), [before[id], after[id]]];
-        const message = [percentOf(before[id]), after[id] ? percent(after[id]) : "cut"];
+        const message = [percentOf(before[id]), stays(id) ? percentOf(after[id]) : "cut"];
         fillCandidate(li.firstChild, name, shares, message, name !== vocabulary[id], most);
-        setAttribute(li, "class", `${after[id] ? "" : "cut"}${id === own ? " taken" : ""}`);
+        setAttribute(li, "class", `${stays(id) ? "" : "cut"}${id === own ? " taken" : ""}`);
         setAttribute(li.firstChild, "aria-pressed", String(id === own));
       });
-      const left = drawable(widget.inputs, after);
-      const gone = before.reduce((mass, share, id) => (after[id] ? mass : mass + share), 0);
+      const gone = before.reduce((mass, share, id) => (stays(id) ? mass : mass + share), 0);
       setText(
         cut,
         left === vocabulary.length
