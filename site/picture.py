@@ -20,8 +20,8 @@ def main() -> None:
             executable_path=os.environ.get("CHROMIUM"), args=["--no-sandbox", "--disable-gpu"]
         )
         page = browser.new_page(viewport={"width": 1280, "height": 1400}, device_scale_factor=1.5)
-        page.goto(f"http://localhost:{server.server_port}/chapters/06_self_attention.html")
-        widget = page.locator(".tl-widget").nth(1)  # the one with matrices
+        page.goto(f"http://localhost:{server.server_port}/chapters/06_self_attention_further.html")
+        widget = page.locator(".tl-widget").first
         widget.get_by_role("radio", name="Your journey").check()
         widget.get_by_role("checkbox", name="causal").click()
         widget.get_by_role("button", name="step", exact=True).first.click()

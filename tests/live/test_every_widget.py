@@ -138,7 +138,8 @@ def a_number_that_can_be_asked_is_the_sum_that_is_written_out(widget: Locator, s
         for (log_p,), p in zip(one["terms"], one["of"], strict=True) if "of" in one else ():
             assert p == pytest.approx(math.exp(log_p), rel=2e-4, abs=2e-7), one
         if one.get("unit") != "%":
-            assert one["said"].endswith((f"= {short(shown)}", " is 0.")), one
+            exact = f"= {shown:.3f}".replace("-", "−")  # of a sum whose terms have three digits
+            assert one["said"].endswith((f"= {short(shown)}", exact, " is 0.")), one
         elif 0 < shown < 0.001:
             assert one["said"].endswith("is less than 0.1 %"), one
         else:

@@ -367,7 +367,8 @@ def a_run_that_holds_up_the_page_is_announced_before_it_begins(widget: Locator) 
 
 def test_a_text_that_grows_is_not_grey(patched: Patched) -> None:
     """What is written so far stays true while more is written; that more comes is said."""
-    widget = patched("gpt")
+    path = browsing.page_with_only("gpt", "chapters/12_gpt_further.html")
+    widget = patched("gpt", path)
     widget.get_by_role("button", name="Write 1 more").click()
     assert_torch(widget, "gpt")
     widget.page.evaluate(HOLD)

@@ -19,10 +19,16 @@ from tinylib.live.models import HEADS, MODELS, STORIES, language_model, question
 from tinylib.widgets.gpt.gpt import PROMPTS, Continued, GPTWidget, look
 
 STEM = "gpt"
+FURTHER = "chapters/12_gpt_further.html"  # its first one has read Shakespeare
 NAMES = list(MODELS)
 TEXT = "ROMEO:\nBut soft, what li"
 FIRST = "paul sits in the bedroom . emma is in the garden . the apple lies in the bedroom ."
 ANSWERS = {story: answer for group in questions().values() for story, answer in group.items()}
+
+
+@pytest.fixture
+def visit(opened: page.Opener) -> page.Visit:
+    return opened(FURTHER)
 
 
 @cache
@@ -468,7 +474,7 @@ def test_page_and_python_take_texts_apart_alike() -> None:
 
 
 def test_a_narrow_page_clips_no_name(opened: page.Opener) -> None:
-    widget = opened(page.page_of(STEM), width=375).widget(STEM)
+    widget = opened(FURTHER, width=375).widget(STEM)
     for variant in range(len(NAMES)):
         story = max(ANSWERS, key=len)
         page.hold_inputs(widget, {"prompt": "m" * 90, "story": story, "variant": variant})
@@ -483,7 +489,7 @@ def test_only_the_chosen_model_is_loaded_and_a_link_restores_the_place(
 ) -> None:
     held = []
     context.route("**/gpt-stories.safetensors*", lambda route: held.append(route))
-    visit = page.Visit(context, site, page.page_with_only(STEM))
+    visit = page.Visit(context, site, page.page_with_only(STEM, FURTHER))
     widget = visit.widget(STEM)
     assert page.models_asked_for(visit) == []
     box(widget).fill("O for a ")

@@ -237,7 +237,7 @@ def test_leaving_the_transpose_out_mixes_words(widget: Locator) -> None:
     assert widget.locator(".split .strange").count() == 8
     mixed = widget.locator(".mixed").inner_text()
     assert mixed.startswith("Nothing fails and every shape is right")
-    assert "head 0 gets the first 6 numbers, head 1 the next 6" in mixed, "one and a half words"
+    assert "head 0 gets the first 6 numbers, head 1 the next" in mixed, "one and a half words"
     cells = widget.locator(".split tbody td").all()[:6]
     colours = [re.findall(r"h\d", one.get_attribute("class") or "")[0] for one in cells]
     assert colours == ["h0", "h0", "h1", "h1", "h0", "h0"], "two heads' slices in one table"
@@ -309,7 +309,7 @@ def test_numbers_travel_from_stage_to_stage_when_asked(widget: Locator, visit: p
     widget.get_by_role("checkbox", name="leave the transpose out").check()
     page.settled(widget)
     for step, text in (
-        ("Split", "the next 6"),
+        ("Split", "the first 6 numbers"),
         ("Flatten", "= 4 tables"),
         ("Merge", "side"),
     ):
