@@ -209,8 +209,9 @@ def widget(notebook: Page) -> Locator:
 
 def assert_kernel_answers(widget: Locator, inputs: dict[str, Any]) -> None:
     """The widget soon shows what torch computes for ``inputs``."""
-    seen = ("scores", "weights", "context")
-    reference = {name: expected("self_attention", inputs)[name] for name in seen}
+    captions = {"scores": "scores", "weights": "weights", "context": "outputs"}
+    found = expected("self_attention", inputs)
+    reference = {caption: found[name] for name, caption in captions.items()}
     for _ in range(100):
         if all(close(shown(widget, name), value) for name, value in reference.items()):
             return
