@@ -281,7 +281,8 @@ def add_norm(x, f, norm):
 
 
 def network(x, w_1, b_1, w_2, b_2):
-    layer = FeedForward(*w_1.shape, dropout=0.0)
+    D, F = w_1.shape
+    layer = FeedForward(D, F)
     weights = {"w_1.weight": w_1.T, "w_1.bias": b_1, "w_2.weight": w_2.T, "w_2.bias": b_2}
     layer.load_state_dict(weights)
     return layer(x)

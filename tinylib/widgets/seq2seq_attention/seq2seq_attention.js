@@ -137,11 +137,7 @@ function french(widget) {
       const truth = translation(widget, inputs.source);
       setText(
         compared,
-        truth === text
-          ? "Every word is correct."
-          : truth
-            ? `The grammar says: ${truth}`
-            : "",
+        truth === text ? "Every word is correct." : truth ? `The grammar says: ${truth}` : "",
       );
       setText(
         left,
