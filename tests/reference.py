@@ -238,7 +238,7 @@ def link(stem: str) -> str:
 def page_text(path: Path) -> str:
     """All words of a page's cells, in lower case."""
     found = json.loads(path.read_text("utf-8"))["cells"]
-    return alphabetical(" ".join("".join(cell["source"]) for cell in found))
+    return f" {alphabetical(' '.join(''.join(cell['source']) for cell in found))}"
 
 
 def link_to_term(stem: str, names: Sequence[str]) -> str:
@@ -248,7 +248,7 @@ def link_to_term(stem: str, names: Sequence[str]) -> str:
     said = [
         path
         for path in (core, behind)
-        if path.exists() and any(alphabetical(name) in page_text(path) for name in names)
+        if path.exists() and any(f" {alphabetical(name)}" in page_text(path) for name in names)
     ]
     if said != [behind]:
         return link(stem)
