@@ -510,9 +510,9 @@ def cache_bytes(layers, D, H, H_kv, B, T, bits):
     return sum(cache.keys.nbytes + cache.values.nbytes for cache in caches)
 
 
-def counted_flops(P, N, own, pair):
+def counted_flops(P, T, own, pair):
     """What ``generate`` lets the model read, counted while it writes."""
-    model: Any = GPT(GPTConfig(V=3, max_len=P + N, D=2, H=1, layers=1))
+    model: Any = GPT(GPTConfig(V=3, max_len=P + T, D=2, H=1, layers=1))
     read = model.read
     costs: list[int] = []
 
@@ -523,11 +523,11 @@ def counted_flops(P, N, own, pair):
         return read(tokens, caches, *more, **named)
 
     model.read = counting
-    text = torch.zeros(1, P + N).long()
+    text = torch.zeros(1, P + T).long()
     costs.append(0)
-    generation.generate(model, text[:, :P], N)
+    generation.generate(model, text[:, :P], T)
     costs.append(0)
-    for n in range(N):
+    for n in range(T):
         model.read(text[:, : P + n])
     return costs
 

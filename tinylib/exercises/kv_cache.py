@@ -223,48 +223,48 @@ def _written_cases() -> Iterator[tuple[int, int, int, int]]:
 
 
 check_flops = Exercise(
-    task="write `def answer(P, N, own, pair):` that gives two numbers: with a cache, and without.",
-    inputs=("P", "N", "own", "pair"),
+    task="write `def answer(P, T, own, pair):` that gives two numbers: with a cache, and without.",
+    inputs=("P", "T", "own", "pair"),
     cases=_written_cases,
     solution="""
-    def answer(P, N, own, pair):
-        def read(T):
-            return T * own + T * (T + 1) // 2 * pair
+    def answer(P, T, own, pair):
+        def read(S):
+            return S * own + S * (S + 1) // 2 * pair
 
-        cached = read(P + N - 1)
-        anew = sum(read(P + n) for n in range(N))
+        cached = read(P + T - 1)
+        anew = sum(read(P + t) for t in range(T))
         return cached, anew
     """,
-    insight="Of long texts, reading is N/2 times less with a cache, and looking N/3 times. But a "
-    "token still looks at all before it: even so the 500th costs more than the first.",
+    insight="For long texts, reading is T/2 times less work with a cache, and attending T/3 times. "
+    "But a token still attends to all before it, so the 500th costs more than the first.",
     slips="""
-    read(P + N - 1) → read(P + N)
+    read(P + T - 1) → read(P + T)
         The last token is chosen, and then all is done: nobody has to read it.
-    read(P + N - 1) → read(P) + (N - 1) * (own + pair)
-    read(P + N - 1) → (P + N - 1) * (own + pair)
+    read(P + T - 1) → read(P) + (T - 1) * (own + pair)
+    read(P + T - 1) → (P + T - 1) * (own + pair)
         You let each token look at itself alone. A cache keeps keys and values, but a token still
         has to be compared with all of them.
-    read(P + N - 1) → read(N)
+    read(P + T - 1) → read(T)
         You forgot the prompt. It has to be read once, in any case.
-    read(P + N - 1) → read(P) + read(N - 1)
-        The new tokens look at the prompt, too. The n-th of them looks at P + n tokens.
-    sum(read(P + n) for n in range(N)) → sum(read(P + n + 1) for n in range(N))
+    read(P + T - 1) → read(P) + read(T - 1)
+        The new tokens look at the prompt, too. The t-th of them looks at P + t tokens.
+    sum(read(P + t) for t in range(T)) → sum(read(P + t + 1) for t in range(T))
         For the first new token the model reads the P tokens of the prompt, not P + 1.
-    sum(read(P + n) for n in range(N)) → sum(read(n + 1) for n in range(N))
+    sum(read(P + t) for t in range(T)) → sum(read(t + 1) for t in range(T))
         You forgot the prompt. Without a cache it is read again for each new token.
-    sum(read(P + n) for n in range(N)) → N * read(P + N - 1)
+    sum(read(P + t) for t in range(T)) → T * read(P + T - 1)
         You let every text be as long as the last one. It grows token by token.
-    sum(read(P + n) for n in range(N)) → N * read(P)
+    sum(read(P + t) for t in range(T)) → T * read(P)
         You read the prompt again and again. Without a cache what was written is read again, too.
-    sum(read(P + n) for n in range(N)) → P * own + sum((P + n) * pair for n in range(N))
+    sum(read(P + t) for t in range(T)) → P * own + sum((P + t) * pair for t in range(T))
         That is another cache. Without one, all of the text goes through all of the model, for
         each new token.
-    T * (T + 1) // 2 → T * T
-        You let each token look at all T. It looks at itself and those before it: 1 + 2 + … + T.
-    T * (T + 1) // 2 → T * (T - 1) // 2
-        A token looks at itself as well: 1 + 2 + … + T pairs.
-    T * own + → own +
-        `own` is for one token, and T of them are read.
+    S * (S + 1) // 2 → S * S
+        You let each token look at all S. It looks at itself and those before it: 1 + 2 + … + S.
+    S * (S + 1) // 2 → S * (S - 1) // 2
+        A token looks at itself as well: 1 + 2 + … + S pairs.
+    S * own + → own +
+        `own` is for one token, and S of them are read.
     return cached, anew → return anew, cached
         The two have changed places: first with a cache, then without.
     """,
