@@ -48,7 +48,7 @@ def wide_arrows(name: str) -> list[Any]:
         ("add_norm", ["T D"] * 20),
         ("gpt", ["B T"] + ["B T D"] * 12 + ["V D"] + ["B T V"] * 2),
         ("decoder_only", ["S D"] + ["T D"] * (3 * 3 + 4 + 2 * 3 + 3)),
-        ("generation", ["B"] * 2 + ["B 1"] + ["B T"] + ["B T D"] * 2 + ["B V"] * 2),
+        ("generation", ["B"] * 2 + ["B 1"] + ["B T"] + ["B T D"] * 3 + ["B V"] * 2),
     ],
 )
 def test_every_arrow_has_its_shape(name: str, expected: list[str]) -> None:
@@ -150,7 +150,7 @@ def test_what_gpt_keeps_of_a_decoder_block_stands_at_the_same_height() -> None:
 
 def test_the_whole_text_is_read_and_the_next_token_is_appended() -> None:
     at = spots("generation")
-    downwards = ["text", "embed", "block", "output", "adjust", "draw", "next"]
+    downwards = ["text", "embed", "block", "norm", "output", "adjust", "draw", "next"]
     assert {at[name][0] for name in downwards} == {0}
     heights = [at[name][1] for name in downwards]
     assert heights == sorted(heights)

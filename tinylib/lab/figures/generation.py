@@ -28,15 +28,16 @@ def architecture() -> Figure:
     stream, beside = 0.0, 1.28
     ways: dict[str, tuple[Box, str, str]] = {  # boxes from above, and what leaves each
         "text": (Box("text so far", (stream, 0), "data"), "B T", ""),
-        "embed": (Box("embed", (stream, 0.87), "weight"), "B T D", ""),
-        "block": (Box("block", (stream, 1.9), "weight"), "B T D", ""),
-        "output": (Box("output layer", (stream, 2.93), "weight"), "B V", "logits"),
-        "adjust": (Box("temperature,\ntop-k, top-p", (stream, 3.9), rows=1.25), "B V", "logits"),
-        "draw": (Box("draw", (stream, 4.87)), "B", ""),
-        "next": (Box("next token", (stream, 5.74), "data"), "B 1", "append"),
+        "embed": (Box("embedding\nand positions", (stream, 1), "weight", rows=1.25), "B T D", ""),
+        "block": (Box("block", (stream, 2.1), "weight"), "B T D", ""),
+        "norm": (Box("last norm", (stream, 3.13), "weight"), "B T D", ""),
+        "output": (Box("output layer", (stream, 3.97), "weight"), "B V", "logits"),
+        "adjust": (Box("temperature,\ntop-k, top-p", (stream, 4.94), rows=1.25), "B V", "logits"),
+        "draw": (Box("draw", (stream, 5.91)), "B", ""),
+        "next": (Box("next token", (stream, 6.78), "data"), "B 1", "append"),
     }
     boxes = {name: box for name, (box, *_) in ways.items()} | {
-        "u": Box("$u$ in [0, 1)", (beside, 4.87), "data", 0.9)
+        "u": Box("$u$ in [0, 1)", (beside, 5.91), "data", 0.9)
     }
     return diagram(
         boxes,
@@ -48,16 +49,16 @@ def architecture() -> Figure:
         repeat=[(r"$\times\,N$", ["block"])],
         notes={
             "$T$ tokens: the prompt,\nand what is written": (beside - 0.08, 0.2),
-            "only those of\nthe last token": (beside, 2.93),
-            "greedy: take the\nlikeliest instead": (beside, 3.9),
+            "only those of\nthe last token": (beside, 3.97),
+            "greedy: take the\nlikeliest instead": (beside, 4.94),
         },
         alt=(
             "Diagram of writing with a GPT, from top to bottom. The text so far, the prompt and "
-            "what is written (T tokens, B by T), is embedded (B by T by D) and goes through N "
-            "blocks. An output layer gives logits, of which only those of the last token are used "
-            "(B by V). Temperature, top-k and top-p change them; a number u from 0 to 1 for each "
-            "text draws the next token, or, greedily, the likeliest is taken. It is appended to "
-            "the text (B by 1), and the loop starts again."
+            "what is written (T tokens, B by T), is embedded, with positions (B by T by D), and "
+            "goes through N blocks and a last norm. An output layer gives logits, of which only "
+            "those of the last token are used (B by V). Temperature, top-k and top-p change them; "
+            "a number u from 0 to 1 for each text draws the next token, or, greedily, the "
+            "likeliest is taken. It is appended to the text (B by 1), and the loop starts again."
         ),
     )
 
