@@ -26,7 +26,7 @@ from tinylib.live.trainer import Trainer
 TRAINERS = {stem: widget for stem, widget in WIDGETS.items() if issubclass(widget, Trainer)}
 RUNS = {  # another form than the first one, what its run is called, and what the first one's is
     "colour_trainer": ("may look at itself", "may look at itself, seed 1", "as described, seed 1"),
-    "gpt_trainer": ("no scale", "our stories, no scale, seed 1", "our stories, seed 1"),
+    "gpt_trainer": ("unscaled", "our stories, unscaled, seed 1", "our stories, seed 1"),
     "heads_trainer": ("1 head", "1 head, seed 2", "4 heads, seed 2"),
     "translation_trainer": ("no mask", "no mask, seed 1", "whole, seed 1"),
     "width_trainer": (

@@ -5,7 +5,7 @@ a number of ``steps`` from the parameters that a ``seed`` draws, with the batche
 it has reached it remembers, so that a hundred steps more cost a hundred steps::
 
     class ColourTrainer(Trainer):
-        forms = {"as in the chapter": net, "without the scale": unscaled}   # forward: batch -> loss
+        forms = {"whole": net, "unscaled": unscaled}   # forward: batch -> loss
         readouts = (attended,)                        # what else is shown of a trained model
         most, draws, full = 600, 32 * 24, 0.02        # steps; numbers a batch takes; the rate
 

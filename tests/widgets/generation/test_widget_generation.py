@@ -334,6 +334,23 @@ def test_the_context_ends_and_a_note_explains_it(widget: Locator) -> None:
     assert len(page_text(widget)) == LONGEST, "no more than there is room"
 
 
+def test_the_newest_text_is_in_view_unless_the_reader_has_scrolled_up(widget: Locator) -> None:
+    page.hold(widget, {**START, "prompt": 34 * "ROMEO:\n", "branches": [[0, 0, 0, 4]]})
+    on, box = page.button(widget, "Write on"), widget.locator(".text.page")
+    full = widget.get_by_text("The context is full")
+    for top in (60, 0):  # down, and up again
+        box.evaluate("(b, top) => { b.scrollTop = top; }", top)
+        box.evaluate("() => new Promise(requestAnimationFrame)")
+    on.click()
+    full.wait_for()
+    assert box.evaluate("b => b.scrollTop") == 0
+    page.button(widget, "Undo").click()
+    page.settled(widget)
+    on.click()
+    full.wait_for()
+    page.until(box, "b => b.scrollTop > 0 && b.scrollTop + b.clientHeight >= b.scrollHeight - 2")
+
+
 def test_without_the_cache_it_writes_the_same(widget: Locator) -> None:
     page.hold(widget, {**START, "branches": [[0, 0, 0, 12]]})
     before = page_text(widget)

@@ -530,7 +530,7 @@ def test_a_kept_run_is_not_lost_for_an_experiment(visit: Visit) -> None:
     settled(widget)
     step(widget)
     expect(tick).to_be_checked()  # the same run, which has come further before
-    widget.get_by_role("radio", name="no scale").check()
+    widget.get_by_role("radio", name="unscaled").check()
     settled(widget)
     expect(tick).not_to_be_checked()
     expect(widget.locator(note)).to_contain_text("Your run of 2 steps stays kept.")

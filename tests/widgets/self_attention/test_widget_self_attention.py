@@ -86,12 +86,12 @@ def test_a_double_click_or_enter_renames_a_word(widget: Locator) -> None:
 def test_a_number_says_where_it_comes_from(widget: Locator) -> None:
     explanation = widget.locator(".explained")
     assert explanation.inner_text() == (  # an example, before one is asked for
-        "Score of “journey” for “journey”, the query of the one times the key of the other: "
+        "Score of “journey” for “journey”, the query of “journey” times the key of “journey”: "
         "0.55·0.55 + 0.87·0.87 + 0.66·0.66 = 1.50\nPoint at another number, or tap it, for its sum."
     )
     cell(widget, "scores", 1, 2).hover()
     assert explanation.inner_text() == (
-        "Score of “journey” for “starts”, the query of the one times the key of the other: "
+        "Score of “journey” for “starts”, the query of “journey” times the key of “starts”: "
         "0.55·0.57 + 0.87·0.85 + 0.66·0.64 = 1.48"
     )
     assert lit(widget) == {"q": 3, "k": 3}
@@ -251,7 +251,7 @@ def test_the_matrices_are_folded_until_they_are_asked_for_or_change_something(
     fold.click()
     assert matrix.is_visible() and fold.get_attribute("aria-expanded") == "true"
     assert widget.locator(".about").inner_text().startswith("The matrices are the identity")
-    assert "the query of the one times the key of the other" in step_text()
+    assert "the query of “bank” times the key of “river”" in step_text()
     other = page.by_link(widget, context, site)
     assert other.widget(STEM).locator(".role").first.is_visible()
     widget.get_by_role("button", name="Reset").click()

@@ -158,7 +158,7 @@ def test_the_page_says_what_python_says(widget: Locator) -> None:
     assert note(widget) == "The one word attends most to a word that it comes from."
     translate(widget, "hello .")
     assert note(widget) == (
-        "The grammar's dictionary cannot tell which English word “<unk>” comes from. "
+        "Our dictionary cannot tell which English word “<unk>” comes from. "
         "The other word attends most to a word that it comes from."
     )
     for strange in ("constructor", "__proto__"):
@@ -179,7 +179,7 @@ def assert_as_in_python(widget: Locator, source: str) -> None:
     right = [t for t in known if values.gold[t, values.weights[t].argmax()]]
     found = note(widget)
     if not known:
-        assert found.endswith("where any of these words comes from: nothing is outlined.")
+        assert found.endswith("where these words come from, so nothing is outlined.")
     else:
         other = "other " if strange else ""
         few = f"{len(right)} of the {len(known)} {'others' if strange else 'words'} attend"
@@ -187,7 +187,7 @@ def assert_as_in_python(widget: Locator, source: str) -> None:
         if len(known) == 1:
             all_ = f"The {other or 'one '}word attends most to a word that it comes from."
         assert (few if len(right) < len(known) else all_) in found
-        doubt = found.startswith("The grammar's dictionary cannot tell which English word")
+        doubt = found.startswith("Our dictionary cannot tell which English word")
         assert doubt == bool(strange)
         assert all(f"“{word}”" in found for word in strange[:3])
     signs = widget.locator(".word-map .sign").all_inner_texts()
@@ -322,7 +322,7 @@ def test_a_held_out_sentence_is_chosen_and_compared(widget: Locator) -> None:
         assert page.inputs_of(widget)["source"] == page.line(widget).input_value() == source
         same = french(looked(source)) == true.split()
         assert_as_in_python(widget, source)
-        wanted = "Every word is correct." if same else f"The grammar says: {true}"
+        wanted = "Every word is correct." if same else f"The correct French is: {true}"
         assert note(widget, "compared") == wanted
     translate(widget, "two women")
     assert offers.input_value() == "" and note(widget, "compared") == ""

@@ -230,7 +230,7 @@ def test_faults_are_named_and_counted(widget: Locator) -> None:
     assert not widget.locator(".grammar").is_visible()
     choose(widget, place("no-positions"))
     assert verdict(widget) == (
-        "All its words are the grammar's, but 4 of the 10 stand in the wrong place: "
+        "It has all the correct words, but 4 of the 10 stand in the wrong place: "
         "“garçons”, “bons”, “chevaux” and “blancs”."
     )
     assert " ".join(shown_words(widget)) == "les garçons n' attendent pas les bons chevaux blancs ."

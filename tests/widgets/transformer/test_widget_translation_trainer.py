@@ -110,7 +110,7 @@ def test_shuffled_pairs_keep_their_words_and_lose_their_translation() -> None:
 
 def test_each_form_differs_in_what_its_name_says() -> None:
     nets = {name: make() for name, make in ours.TranslationTrainer.forms.items()}
-    assert list(nets) == ["whole", "no mask", "no positions", "no residuals", "no scale"]
+    assert list(nets) == ["whole", "no mask", "no positions", "no residuals", "unscaled"]
     other = batch_of(1)[2]
     source, lengths, target = batch_of(0)
     blind = {}

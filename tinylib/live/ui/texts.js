@@ -131,6 +131,31 @@ export function fillText(list, view, make, fill) {
     );
   });
 }
+
+/**
+ * Keep the end of a text in view while it grows, unless the reader has scrolled up in its box; at
+ * its end it is followed again. Call what this returns with all tokens after each change.
+ */
+export function followEnd(box) {
+  let [follows, top] = [true, 0];
+  let before; // the tokens when it was called last
+  box.addEventListener("scroll", () => {
+    if (box.scrollHeight - box.clientHeight - box.scrollTop <= 2) follows = true;
+    else if (box.scrollTop < top) follows = false;
+    top = box.scrollTop;
+  });
+  return (names) => {
+    const old = before ?? names;
+    before = names;
+    const goesOn = names.length >= old.length && old.every((name, t) => name === names[t]);
+    if (!goesOn) follows = true; // it is another text
+    if (!goesOn || !follows || names.length === old.length) return;
+    requestAnimationFrame(() => {
+      if (follows) box.scrollTop = box.scrollHeight;
+    });
+  };
+}
+
 export const TEXT_STYLE = `
 .text { white-space: pre-wrap; overflow-wrap: anywhere; font-size: var(--size-text); line-height:
   1.75rem; border: 1px solid var(--line); border-radius: 6px; padding: 5px 8px; cursor: pointer; }

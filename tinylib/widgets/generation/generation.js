@@ -21,6 +21,7 @@ import {
   byArrows,
   called,
   fillText,
+  followEnd,
   heats,
   likeliestTable,
   nuclei,
@@ -308,12 +309,14 @@ function page(widget) {
   });
   widget.tables.set("page", () => [[...before.children, ...line.children]]);
   const note = h("p.note.looks");
+  const box = h("div.text.page", { dir: "auto" }, before, line);
+  const follow = followEnd(box);
   const option = (place) =>
     Object.assign(h("span", { role: "option", id: `written-${place}` }), { place });
   const element = results(
     "column",
     h("span.label", "What it writes: click a character, or choose one by the arrow keys"),
-    h("div.text.page", { dir: "auto" }, before, line),
+    box,
     note,
   );
   return {
@@ -335,6 +338,7 @@ function page(widget) {
         setAttribute(item, "aria-label", visible(names[T + n]));
         return heated(item, T + n);
       });
+      follow(names);
       setAttribute(line, "aria-activedescendant", `written-${at}`);
       setText(
         note,

@@ -18,6 +18,7 @@ import {
   byArrows,
   called,
   fillText,
+  followEnd,
   likeliestTable,
   tail,
   TEXT_STYLE,
@@ -251,6 +252,7 @@ function surprises(widget) {
     pointerleave: () => hover(widget, undefined),
   });
   widget.tables.set("text", () => [[...line.children]]);
+  const follow = followEnd(line);
   const note = h("p.note.at", { "aria-live": "polite" });
   const mean = h("p.note.mean");
   const element = results(
@@ -296,6 +298,7 @@ function surprises(widget) {
         setAttribute(span, "aria-label", visible(view.names[t]));
         return t === at ? " at" : "";
       });
+      follow(view.names.slice(view.first));
       setAttribute(line, "aria-activedescendant", `token-${at - view.first}`);
       typeset(note, surpriseAt(view, at));
       typeset(mean, describeLoss(view));
@@ -375,6 +378,7 @@ function gaze(widget) {
     pointerleave: () => point(undefined),
   });
   const note = h("p.note");
+  const follow = followEnd(line);
   const element = results("column gaze-of", label, line, note);
   const make = (place) => {
     const span = h("span", { role: "option", id: `gazed-${place}` });
@@ -441,6 +445,7 @@ function gaze(widget) {
         setHeat(span, t > at ? 0 : Math.sqrt(row[t]));
         return t === at ? " at" : t > at ? " later" : "";
       });
+      follow(view.names.slice(view.first));
       describePointed(view);
     },
   };

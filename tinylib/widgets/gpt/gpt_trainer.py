@@ -314,8 +314,8 @@ class GPTTrainer(Trainer):
 
     compute = staticmethod(compute)
     forms: ClassVar[Mapping[str, Callable[[], nn.Module]]] = {
-        "as in the chapter": changed,
-        "no scale": lambda: changed(unscaled),
+        "whole": changed,
+        "unscaled": lambda: changed(unscaled),
         "no mask": lambda: changed(seeing),
         "no residual": lambda: changed(without_residual),
         "Muon, not AdamW": changed,

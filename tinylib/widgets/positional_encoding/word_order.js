@@ -271,8 +271,8 @@ function comparison(widget) {
       message,
       h(
         "p.note.soft",
-        "Each query is 2x, because the scores are divided by √dₖ = √4 = 2; each key and value is " +
-          "x. A fourth entry, 0, is added to x, because codes of positions come in pairs.",
+        "The scores are dot products, as in chapter 06. Each vector gets a fourth number, 0, " +
+          "which leaves room for the codes of positions.",
       ),
     ),
     update({ words, place, kind }, outputs) {

@@ -40,8 +40,8 @@ const likeness = product("x", "x", {
 const score = product("q", "k", {
   turned: true,
   what: (t, s, widget) =>
-    `Score of ${wordAt(widget, t)} for ${wordAt(widget, s)}, the query of the one times ` +
-    "the key of the other:",
+    `Score of ${wordAt(widget, t)} for ${wordAt(widget, s)}, the query of ${wordAt(widget, t)} ` +
+    `times the key of ${wordAt(widget, s)}:`,
   tones: ["query", "key"],
   by: ({ inputs }) => inputs.scaled && ROOT,
   unless: (t, s, widget) =>

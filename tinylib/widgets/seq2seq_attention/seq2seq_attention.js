@@ -102,8 +102,8 @@ const phrase = (english, from) => quote(english.filter((_, s) => from[s]).join("
 // ---------------------------------------------------------------- parts
 
 /**
- * The French with the English below each word, how many words attend to what they should, and what
- * the grammar says.
+ * The French with the English below each word, how many words attend to what they should, and the
+ * correct French.
  */
 function french(widget) {
   const line = h("p.french", { lang: "fr" });
@@ -137,7 +137,7 @@ function french(widget) {
       const truth = translation(widget, inputs.source);
       setText(
         compared,
-        truth === text ? "Every word is correct." : truth ? `The grammar says: ${truth}` : "",
+        truth === text ? "Every word is correct." : truth ? `The correct French is: ${truth}` : "",
       );
       setText(
         left,
@@ -155,7 +155,7 @@ function french(widget) {
   };
 }
 
-/** Which words are too many, or not where the grammar puts them, as far as its dictionary knows. */
+/** Which words are too many, or in the wrong place, as far as the dictionary knows. */
 function faults(widget, english, words) {
   const texts = words.map(({ word }) => word);
   const [many, moved] = [surplus, misplaced].map((rule) =>
@@ -200,15 +200,12 @@ function judgement(english, words) {
   const known = words.filter((word) => word.known);
   const unknown = [...new Set(words.filter((word) => !word.known).map(({ word }) => quote(word)))];
   if (!known.length)
-    return (
-      "The grammar's dictionary cannot tell where any of these words comes from: nothing " +
-      "is outlined."
-    );
+    return "Our dictionary cannot tell where these words come from, so nothing is outlined.";
   const named =
     unknown.length > 4 ? [...unknown.slice(0, 3), `${unknown.length - 3} more`] : unknown;
   const claim = !named.length
     ? ""
-    : "The grammar's dictionary cannot tell which English " +
+    : "Our dictionary cannot tell which English " +
       `${named.length === 1 ? `word ${named[0]} comes` : `words ${listed(named)} come`} from. `;
   const astray = known.filter(({ right }) => !right);
   const [all, right] = [known.length, known.length - astray.length];

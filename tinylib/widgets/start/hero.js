@@ -320,7 +320,7 @@ function writer(widget) {
     if (at >= room(widget)) {
       return (
         "There is no more room here. Ask for another text, or shorten the beginning. In chapter " +
-        "14 the same model writes longer texts."
+        "13 the same model writes longer texts."
       );
     }
     widget.edit(field, (next) => {

@@ -227,14 +227,14 @@ function construction(widget) {
 
 // ---------------------------------------------------------------- the French
 
-/** The French with its wrong words marked; what the grammar says; and the verdict in words. */
+/** The French with its wrong words marked; the correct French; and the verdict in words. */
 function frenchOf(widget) {
   const line = h("ol.french", { lang: "fr", "aria-label": "French" });
   const verdict = h("p.note.verdict");
-  const truthLine = h("ol.french.truth", { lang: "fr", "aria-label": "what the grammar says" });
+  const truthLine = h("ol.french.truth", { lang: "fr", "aria-label": "the correct French" });
   const truthRow = h(
     "div.grammar",
-    h("span.label", { "aria-hidden": "true" }, "The grammar says"),
+    h("span.label", { "aria-hidden": "true" }, "The correct French"),
     truthLine,
   );
   const whose = h("span.label", { "aria-hidden": "true" });
@@ -293,7 +293,7 @@ function judgementOf(
     ];
     if (ended && faults && String(strange.sort()) === String(absent.sort())) {
       return (
-        `All its words are the grammar's, but ${faults} of the ${predicted.length} ` +
+        `It has all the correct words, but ${faults} of the ${predicted.length} ` +
         `${faults === 1 ? "stands" : "stand"} in the wrong place${bad}.`
       );
     }
@@ -307,7 +307,7 @@ function judgementOf(
           ]
         : []),
       ...(lost
-        ? [`${counted(lost, "word")} of the grammar's ${lost === 1 ? "is" : "are"} missing`]
+        ? [`${counted(lost, "word")} of the correct French ${lost === 1 ? "is" : "are"} missing`]
         : []),
     ];
     const text = parts.join(", and ");

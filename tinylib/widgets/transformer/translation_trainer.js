@@ -100,7 +100,7 @@ function hint({ english }) {
   return english.at(-1) === "." ? [] : [" All sentences that it learns from end with “.”."];
 }
 
-/** What the grammar says instead, and which of its words are missing. */
+/** The correct French, and which of its words are missing. */
 function judgement({ words, truth, ended, unknown, gone }) {
   if (!truth) {
     if (unknown[0]) return ["Not judged: the dictionary does not know all of these words."];
@@ -155,7 +155,7 @@ crossing.style = `${wordMap.style}
 const GAUGES = [
   { name: "exact", label: "translated exactly", goal: GOAL },
   { name: "bleu", label: "BLEU", goal: undefined },
-  { name: "aligned", label: "words aligned", goal: undefined },
+  { name: "aligned", label: "largest weight on the correct word", goal: undefined },
 ];
 
 /** How the sentences are translated that the model does not learn from. */
@@ -165,7 +165,7 @@ function heldOutGauges({ spec }) {
     setAttribute(own.element, "data-output", name);
     return { name, element: own.element, set: own.set };
   });
-  const title = `${spec.facts.sizes.held} held-out sentences; the mark is at ${100 * GOAL}\u00a0%`;
+  const title = `${spec.facts.sizes.held} held-out sentences; the line is at ${100 * GOAL}\u00a0%`;
   return {
     element: h("div.column", h("span.label", title), ...gauges.map(({ element }) => element)),
     shows: "outputs",

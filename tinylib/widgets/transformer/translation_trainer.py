@@ -288,7 +288,7 @@ class TranslationTrainer(Trainer):
         "no mask": seeing,
         "no positions": lambda: built(positions=False),
         "no residuals": lambda: built(residual=False),
-        "no scale": lambda: built(scaled=False),
+        "unscaled": lambda: built(scaled=False),
     }
     readouts: ClassVar[Sequence[Callable[..., Any]]] = (read, speak, measure, judge)
     settings: ClassVar[Sequence[str]] = ("seed", "rate", "form", "shuffled")
@@ -352,6 +352,6 @@ class TranslationTrainer(Trainer):
         return table(
             f"after {steps} steps: “{self.inputs['source']}” becomes “{french}”",
             [[f"{loss:.2f}"], *([f"{share:.2f}"] for share in shares)],
-            ["loss, held out", "translated exactly", "BLEU", "attention on the right word"],
+            ["loss, held out", "translated exactly", "BLEU", "largest weight on the correct word"],
             ["value"],
         )
