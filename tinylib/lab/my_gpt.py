@@ -226,7 +226,7 @@ if __name__ == "__main__" and sys.argv[1:]:
 class KVCache:  # one for each block: caches=[KVCache() for _ in model.blocks]
     length = 0
 
-    def append(self, k, v):  # (B, H, T, d_k) each, to those of all words so far
+    def append(self, k, v):  # (B, H, T, d_k) each, to those so far
         if self.length:
             k, v = torch.cat([self.k, k], -2), torch.cat([self.v, v], -2)
         self.k, self.v, self.length = k, v, k.shape[-2]

@@ -100,7 +100,8 @@ def lens(
     ):
         raise ValueError(f"{tuple(p.shape)} probabilities for {len(rows)} rows, {len(words)} words")
     name = widest(rows, SMALL) + 12
-    widths = [1.25 * widest([t for row in predicted for t in row], SMALL), widest(words, SMALL)]
+    tokens = sorted({token for row in predicted for token in row}, key=len, reverse=True)
+    widths = [1.25 * widest(tokens, SMALL), widest(words, SMALL)]
     wide = max(44, max(widths) + 14)  # the right ones are bold, and bold letters wider
     across = MARGIN + name + wide * len(words) + MARGIN
     if across > MAX_WIDTH:

@@ -103,19 +103,19 @@ def attended(
     pitch = (end - left) / len(source)
     columns = [left + pitch * (s + 0.5) for s in range(len(source))]
     ask_x, mix_x, out_x = MARGIN + 20, end + 26, PHONE - MARGIN - 45
-    first = MARGIN + 72
+    first = MARGIN + 90
     with page(PHONE, first + ROW * len(drawn) - 24) as axes:
         for place_x, name, role in ((ask_x, "query", "query"), (mix_x, "context", "weight")):
             axes.text(place_x, first - 16, name, size=SMALL, color=COLOURS[role], **MIDDLE)
-        axes.text((left + end) / 2, first - 42, "states of the encoder", size=SMALL, **MIDDLE)
-        _word(axes, (out_x, first - 44), drawn[0].fed, SOFT)
-        axes.text(out_x, first - 66, before, size=SMALL, color=SOFT, **MIDDLE)
+        axes.text((left + end) / 2, first - 28, "states of the encoder", size=SMALL, **MIDDLE)
+        _word(axes, (out_x, first - 62), drawn[0].fed, SOFT)
+        axes.text(out_x, first - 84, before, size=SMALL, color=SOFT, **MIDDLE)
         for t, (step, query, weights) in enumerate(zip(drawn, asking, shares, strict=True)):
             y = first + ROW * t
             base, gru = y + STRIP + 20 + BARS, y + 14
-            turn, enters = y - 28, out_x - 14
-            start = (ask_x, turn) if t == 0 else (mix_x + 18, turn)
-            arrow(axes, [start, (enters, turn), (enters, gru - 15)], COLOURS["query"])
+            turn, enters = y - (44 if t == 0 else 28), out_x - 14
+            start = [(ask_x, y - 27), (ask_x, turn)] if t == 0 else [(mix_x + 18, turn)]
+            arrow(axes, [*start, (enters, turn), (enters, gru - 15)], COLOURS["query"])
             _strip(axes, (ask_x, y), query, float(query.abs().max()), COLOURS["query"])
             ends = (ask_x + 10, y + STRIP / 2), (left - 2, y + STRIP / 2)
             arrow(axes, ends, COLOURS["query"])
@@ -139,7 +139,7 @@ def attended(
             arrow(axes, ((mix_x + 9, gru - 5), (out_x - 26, gru - 5)), SOFT)
             axes.add_patch(KINDS["weight"].patch(Bbox.from_bounds(out_x - 24, gru - 14, 48, 28)))
             axes.text(out_x, gru, "GRU", size=SMALL, **MIDDLE)
-            fed, dash = y - (30 if t == 0 else ROW - 92), (0, (3, 2))
+            fed, dash = y - (48 if t == 0 else ROW - 92), (0, (3, 2))
             arrow(axes, ((out_x, fed), (out_x, gru - 15)), COLOURS["probability"], dash=dash)
             arrow(axes, ((out_x, gru + 15), (out_x, y + 45)), SOFT)
             _word(axes, (out_x, y + 57), step.word, COLOURS["probability"])
