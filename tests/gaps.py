@@ -14,8 +14,9 @@ import json
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -88,7 +89,43 @@ def gap_of(solution: str, spans: Sequence[Span]) -> Gap:
     start, end = min(span[0] for span in spans), max(span[1] for span in spans)
     pieces = [solution[start:end]]
     pieces += [solution[start:at] + new + solution[to:end] for at, to, new in spans]
-    return Gap(start, end, [*dict.fromkeys(pieces)])
+    return trimmed(Gap(start, end, [*dict.fromkeys(pieces)]))
+
+
+TOKEN = re.compile(r"\w+|\s+|.", re.DOTALL)
+
+
+def trimmed(gap: Gap) -> Gap:
+    """The gap without the tokens that all its pieces begin and end with: they stay in the program.
+
+    Pieces stay whole: their brackets are in pairs, no operator begins or ends them, and none is
+    cut off from the name that it is called or indexed by.
+    """
+    parts = [TOKEN.findall(piece) for piece in gap.pieces]
+    least = min(map(len, parts))
+    head = next((i for i in range(least) if len({part[i] for part in parts}) > 1), least)
+    tail = next((i for i in range(least) if len({part[-1 - i] for part in parts}) > 1), least)
+    own = parts[0]
+    for a, b in sorted(product(range(head + 1), range(tail + 1)), key=sum, reverse=True):
+        inner = ["".join(part[a : len(part) - b]) for part in parts]
+        if a + b >= least or not all(map(in_pairs, inner)):
+            continue
+        named = bool(a) and own[a - 1].isidentifier()
+        begins = r"[\w~\"']" if named else r"[\w~\"'(\[-]"
+        whole = (re.match(begins, one) or not a for one in inner)
+        ended = (re.search(r"[\w)\]\"']$", one) or not b for one in inner)
+        if all(whole) and all(ended):
+            left, right = len("".join(own[:a])), len("".join(own[len(own) - b :]))
+            return Gap(gap.start + left, gap.end - right, inner)
+    return gap
+
+
+def in_pairs(text: str) -> bool:
+    """Whether each bracket that is opened is closed."""
+    plain = re.sub(r"[^][(){}]", "", text)
+    while plain != (shorter := re.sub(r"\(\)|\[\]|\{\}", "", plain)):
+        plain = shorter
+    return not plain
 
 
 def choices(check: Exercise, groups: Sequence[Sequence[Span]]) -> int:
@@ -178,7 +215,18 @@ def table(name: str, check: Exercise) -> dict[str, Any]:
         "cases": [*cases],
         "yours": [*yours],
         "verdicts": verdicts,
-    } | numbers_to_write(check)
+    } | numbers_to_write(check, cases)
+
+
+def said(table: dict[str, Any], place: int) -> tuple[str, str, str]:
+    """The kind, the message and the example of a filling, put together as the page does it."""
+    message, case, own = table["verdicts"][3 * place : 3 * place + 3]
+    letter, text = table["messages"][message][0], table["messages"][message][1:]
+    example = table["yours"][own] if own >= 0 else ""
+    if case >= 0:
+        given, right = re.split(r"^(?= *right answer = )", table["cases"][case], flags=re.MULTILINE)
+        example = f"{given}{'your answer':>{right.index(' =')}} = {example}\n{right}"
+    return {letter: kind for kind, letter in KINDS.items()}[letter], text, example
 
 
 # --- where the numbers themselves are asked for --------------------------------------------------
@@ -186,13 +234,14 @@ def table(name: str, check: Exercise) -> dict[str, Any]:
 INPUTS, OUTPUTS = 12, 6  # so many numbers each may have, or INPUTS that are only moved
 
 
-def numbers_to_write(check: Exercise) -> dict[str, Any]:
+def numbers_to_write(check: Exercise, shown: Iterable[str]) -> dict[str, Any]:
     """A case that can be worked out by hand: ``{"numbers": {"given", "right", "shape", "slips"}}``.
 
     Of the small cases it is the one in which the most slips give numbers of their own; ``slips``
-    has these, with their lessons. Empty if no case is small.
+    has these, with their lessons. The verdicts on gaps show the inputs in ``shown`` with the right
+    answer, so such a case is taken only if no other has three slips. Empty if no case is small.
     """
-    best: dict[str, Any] = {"slips": []}
+    found = []
     for i, case in enumerate(check.cases()):
         right = numbers(check.output(check.solve, i, case))
         if right is None or not right.isfinite().all() or not is_small(case, right):
@@ -207,17 +256,18 @@ def numbers_to_write(check: Exercise) -> dict[str, Any]:
                 continue
             if slip.lesson and not near(output, right):
                 slips.setdefault(json.dumps(_rounded(output.flatten().tolist())), slip.lesson)
-        if len(slips) > len(best["slips"]):
-            best = {
-                "given": dedent(
-                    check._example(case, right, right).partition("your answer")[0].rstrip()
-                ),
-                "right": _rounded(right.flatten().tolist()),
-                "shape": [*right.shape],
-                "truth": _is_truth(check.output(check.solve, i, case)),
-                "slips": [[json.loads(found), lesson] for found, lesson in slips.items()],
-            }
-    return {"numbers": best} if best["slips"] else {}
+        given = check._example(case, right, right).partition("your answer")[0].rstrip()
+        asked = {
+            "given": dedent(given),
+            "right": _rounded(right.flatten().tolist()),
+            "shape": [*right.shape],
+            "truth": _is_truth(check.output(check.solve, i, case)),
+            "slips": [[json.loads(numbers), lesson] for numbers, lesson in slips.items()],
+        }
+        unseen = not any(one.startswith(given) for one in shown)
+        found.append((unseen and len(slips) > 2, len(slips), -i, asked))
+    _, slips_named, _, best = max(found, default=(False, 0, 0, {}))
+    return {"numbers": best} if slips_named else {}
 
 
 def is_small(case: Sequence[Any], right: torch.Tensor) -> bool:
@@ -248,6 +298,7 @@ def fingerprint(stem: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+@cache
 def read(stem: str) -> dict[str, Any]:
     path = TABLES / f"{stem}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

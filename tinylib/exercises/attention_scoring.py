@@ -319,7 +319,7 @@ check_temperature = Exercise(
         return tau
     """,
     insight="The largest weight falls from 1 to 1/S as τ rises, so one τ fits, and halving finds "
-    "it. √k is a temperature as well, one that is known before any score is.",
+    "it. √d_k is a temperature, too, fixed before any score is known.",
     slips="""
     .max() > p → .max() < p
         You kept the wrong half. If the largest weight is still above p, the softmax is too

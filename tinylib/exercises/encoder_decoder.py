@@ -111,7 +111,7 @@ check_states = Exercise(
         return torch.stack(states)
     """,
     insight="The loop cannot be avoided: state s needs state s − 1. That is why a recurrent "
-    "network reads a sentence one word after the other, however many cores it has.",
+    "network reads a sentence one word after the other, however many cores the computer has.",
     slips="""
     word @ w_x + h @ w_h + b → word @ w_x + b
         The state before is not used, so each state knows one word only: there is no memory.

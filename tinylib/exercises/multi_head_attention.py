@@ -32,9 +32,9 @@ check_split = Exercise(
     slips="""
     x.view(B, T, H, width // H).transpose(1, 2) → x.view(B, H, T, width // H)
     x.view(B, T, H, width // H).transpose(1, 2) → x.view(B * H, T, width // H).view(B, H, T, -1)
-        The shape is right, but `view` deals the numbers out in the order of the memory, and there
-        word comes after word. So the first head got the first words whole. First cut the
-        width, then exchange the axes of words and heads.
+        The shape is right, but `view` takes the numbers in the order of the memory, where words
+        are stored one after another. So head 0 got all of the first words. First cut the width,
+        then exchange the axes of words and heads.
     x.view(B, T, H, width // H).transpose(1, 2) → x.view(B, T, width // H, H).permute(0, 3, 1, 2)
         Each head got every H-th number. Head h has a slice to itself, from h·k on.
     x.view(B, T, H, width // H).transpose(1, 2) → x.mT.reshape(B, H, T, width // H)

@@ -391,7 +391,7 @@ check_distance_only = Exercise(
     "alone do: a word's own numbers meet the other's code as well.",
     slips="""
     f(q, k, 0), f(q, k, delta) → f(q, k, delta), f(q, k, delta)
-        It says True of every function. Do the two sides stand at different places?
+        Your answer is True for every function. Do the two sides stand at different places?
     torch.allclose → torch.equal
         Too strict: turned by other angles, the same product differs in its last digit. Use
         `torch.allclose`.

@@ -290,7 +290,8 @@ check_equivariance = Exercise(
     f(x[order]), f(x)[order] → f(x.flip(0)), f(x).flip(0)
         This tries an order of its own. The question is about the order that is given.
     f(x[order]) → f(x)[order]
-        It says True of every function. Does one side shuffle before `f`, and the other one after?
+        Your answer is True for every function. Does one side shuffle before `f`, and the other one
+        after?
     torch.allclose(before, after) → False
         It says False of every function, but self-attention without a mask is equivariant.
     torch.allclose → torch.isclose
@@ -316,8 +317,9 @@ check_no_peeking = Exercise(
         seen = slice(t + 1)
         return torch.allclose(f(changed)[seen], f(x)[seen])
     """,
-    insight="This one test finds every leak, wherever it is in a model: all of this course's "
-    "decoders must pass it.",
+    insight="The test needs no look inside a model, and all decoders of this course must pass it. "
+    "It finds what reacts to the change. A layer norm, for example, does not notice a number that "
+    "is added to a whole row, so a model that begins with one needs another change.",
     slips="""
     changed[t + 1 :] → changed[t:]
         Word `t` itself was changed. It may see itself: the future starts at t + 1.
@@ -335,7 +337,8 @@ check_no_peeking = Exercise(
     return torch → return not torch
         True and False have changed places: True means that nothing up to `t` moved.
     x.clone() → x
-        It says True of every function. Is the changed `x` a copy, or is `x` itself changed too?
+        Your answer is True for every function. Is the changed `x` a copy, or is `x` itself changed
+        too?
     torch.allclose(f(changed)[seen], f(x)[seen]) → torch.isclose(f(changed)[seen], f(x)[seen]).any()
         One entry that stays is not enough: *all* outputs up to `t` must stay.
     """,

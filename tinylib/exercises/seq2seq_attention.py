@@ -336,6 +336,6 @@ check_every_word = Exercise(
     return True → return False
         It says False of every function, but masked attention reads every word and nothing else.
     return False → return True
-        It says True of every function. What should happen at the first sentence that fails?
+        Your answer is True for every function. What should happen at the first sentence that fails?
     """,
 )
