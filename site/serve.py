@@ -21,6 +21,8 @@ TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".mjs": "text/javascript; charset=utf-8",
+    ".md": "text/markdown; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
     ".svg": "image/svg+xml",
     ".woff2": "font/woff2",
     ".wasm": "application/wasm",
