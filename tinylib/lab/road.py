@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 WORDS, LINES = 263, 8.1  # of prose and of code, that are read in a minute
-PAGE = 12  # minutes to find one's way into a chapter, and to go back to what was missed
+PAGE = 15  # minutes to find one's way into a chapter, and to go back to what was missed
 MINUTES = {
     "figures": 0.5,
     "widgets": (WIDGET := 7.5),
@@ -248,8 +248,8 @@ def shown(data: Mapping[str, str]) -> Counter[str]:
 def reading(cells: Sequence[Mapping[str, Any]], widget: float = WIDGET) -> float:
     """Minutes to read and play with what these cells show.
 
-    With PAGE added, the sum is within a fifth of what learners with a clock needed for 23 pages:
-    chapters 01 to 15 as they once were, and 01 to 08 after they had been shortened.
+    With PAGE added, the sum is within a fifth of what learners with a clock needed for the cores of
+    chapters 01 to 15, as the last two readers of each estimated them.
     """
     found = in_view(cells)
     each = sum(found[kind] * of for kind, of in (MINUTES | {"widgets": widget}).items())
