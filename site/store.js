@@ -1,0 +1,112 @@
+// What is kept of a reader, in this browser alone: what they have read, answered and written.
+// Nothing is sent.
+
+const KEY = "road-to-gpt";
+
+/**
+ * @typedef {{ sections: string[], of: number, answers: Record<string, number[]> }} Chapter
+ * @typedef {{ tries?: number, solved?: "half" | "whole", picks?: string[], numbers?: string[],
+ *   draft?: string, task?: string }} Exercise  task: what the draft was begun from
+ * @typedef {{ version: 1, chapters: Record<string, Chapter>, last?: Record<string, string>,
+ *   exercises?: Record<string, Exercise>, pieces?: Record<string, { text: string }> }} State
+ */
+
+/** Chapters that had another number when this state, or this file, was kept.
+ * @type {Record<string, string>} */
+const RENAMED = {
+  "13_inside_gpt": "15_inside_gpt",
+  "14_generation": "13_generation",
+  "15_kv_cache": "14_kv_cache",
+};
+
+let kept = localStorage instanceof Storage; // or else layout.html has put another in its place
+/** @type {State} */
+let memory = { version: 1, chapters: {} };
+
+/** Whether the browser keeps it after the page is closed. */
+export const isKept = () => kept;
+
+/** @returns {State} */
+export function load() {
+  try {
+    const stored = localStorage.getItem(KEY);
+    if (stored) memory = checked(JSON.parse(stored));
+  } catch {
+    // none, or one that cannot be read: it starts empty
+  }
+  return memory;
+}
+
+/** Change the state, which another tab may have changed meanwhile, and tell the page.
+ * @param {(state: State) => void} change */
+export function keep(change) {
+  const state = load();
+  change(state);
+  try {
+    localStorage.setItem(KEY, JSON.stringify(state));
+  } catch {
+    kept = false;
+  }
+  document.dispatchEvent(new Event("kept"));
+}
+
+export function forget() {
+  keep((state) => {
+    for (const name of Object.keys(state)) delete state[name];
+    Object.assign(state, { version: 1, chapters: {} });
+  });
+}
+
+const all = (list, kind) => Array.isArray(list) && list.every((item) => typeof item === kind);
+const each = (of, is) => typeof of === "object" && Object.values(of ?? [null]).every(is);
+const isOptional = (value, is) => value === undefined || is(value);
+const isText = (value) => typeof value === "string";
+
+const isChapter = (one) =>
+  all(one?.sections, "string") &&
+  typeof one.of === "number" &&
+  each(one.answers, (opened) => all(opened, "number"));
+
+const isExercise = (one) =>
+  typeof one === "object" &&
+  one !== null &&
+  isOptional(one.tries, Number.isInteger) &&
+  isOptional(one.solved, (how) => how === "half" || how === "whole") &&
+  isOptional(one.picks, (picks) => all(picks, "string")) &&
+  isOptional(one.numbers, (numbers) => all(numbers, "string")) &&
+  isOptional(one.draft, isText) &&
+  isOptional(one.task, isText);
+
+/** The state if it is one, under today's names; a file may hold anything.
+ * @returns {State} */
+export function checked(found) {
+  const right =
+    found?.version === 1 &&
+    each(found.chapters, isChapter) &&
+    isOptional(found.exercises, (some) => each(some, isExercise)) &&
+    isOptional(found.pieces, (some) => each(some, (piece) => isText(piece?.text)));
+  if (!right) throw new Error("it is not a progress file of this course");
+  const today = (name) => RENAMED[name] ?? name;
+  const chapters = Object.entries(found.chapters).map(([name, one]) => [today(name), one]);
+  found.chapters = Object.fromEntries(chapters);
+  if (found.last) found.last.chapter = today(found.last.chapter);
+  return found;
+}
+
+/** Add what is in a file to what is known here, which it does not replace.
+ * @param {State} state @param {State} found */
+export function merge(state, found) {
+  for (const [name, chapter] of Object.entries(found.chapters)) {
+    const own = (state.chapters[name] ??= { sections: [], of: chapter.of, answers: {} });
+    own.sections = [...new Set([...own.sections, ...chapter.sections])];
+    own.of ||= chapter.of;
+    own.answers = { ...chapter.answers, ...own.answers };
+  }
+  for (const [name, exercise] of Object.entries(found.exercises ?? {})) {
+    const own = ((state.exercises ??= {})[name] ??= {});
+    const whole = [own.solved, exercise.solved].includes("whole");
+    Object.assign(own, { ...exercise, ...own }, whole && { solved: "whole" });
+  }
+  state.pieces = { ...found.pieces, ...state.pieces };
+  state.last ??= found.last;
+}
