@@ -1,0 +1,191 @@
+"""Judges a reader's answer with the course's own checks, on the small torch.
+
+An error counts as the reader's only if the small torch raised it on purpose, or if Python raised
+it in the reader's own lines. Whatever else goes wrong is "missing": not here.
+"""
+
+import builtins
+import contextlib
+import functools
+import importlib
+import io
+import linecache
+import random
+import sys
+import traceback
+import types
+import warnings
+
+import numpy
+import torch
+from torch._tensor import Grad, NotHere, refused
+
+FILE = "answer.py"  # the name under which Python runs what the reader wrote
+OWN = (FILE, "my_gpt.py")  # or, for a piece of the reader's file
+OURS = torch.__file__.removesuffix("torch/__init__.py")
+BUILTINS = vars(builtins)
+MOST_PRINTED = 4000
+MISSING = (
+    "This page cannot judge your answer, because it uses what is not here: {}. It may well be "
+    "right. Open the chapter in Colab, or download it, to run it with the whole of PyTorch."
+)
+REFUSED = {
+    "input": refused("`input()` (nobody can type while it runs)"),
+    "open": refused("`open()` (there are no files)"),
+    "breakpoint": refused("`breakpoint()`"),
+}
+
+
+class Printed(io.TextIOBase):
+    """What an answer prints, up to a length."""
+
+    def __init__(self):
+        self.text, self.count = "", 0
+
+    def write(self, text):
+        self.count += len(text)
+        self.text += text[: MOST_PRINTED - len(self.text)]
+        return len(text)
+
+    def shown(self):
+        cut = self.count > len(self.text)
+        return f"{self.text}\n… ({self.count} characters were printed)" if cut else self.text
+
+
+def _places_to_change():
+    """All modules, and the classes of the small torch and of the course."""
+    for module in [m for m in sys.modules.values() if isinstance(m, types.ModuleType)]:
+        yield module
+        if module.__name__.partition(".")[0] in ("torch", "numpy", "tinylib"):
+            yield from (kind for kind in vars(module).values() if isinstance(kind, type))
+
+
+@contextlib.contextmanager
+def undone():
+    """Undo what an answer leaves behind: in modules, in classes, in random numbers and settings."""
+    names, path, limit = {*sys.modules}, [*sys.path], sys.getrecursionlimit()
+    python = {**BUILTINS}
+    before = {id(place): (place, {**vars(place)}) for place in _places_to_change()}
+    states = random.getstate(), torch.get_rng_state()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            BUILTINS.update(REFUSED)
+            yield
+    finally:
+        BUILTINS.update(python)  # the first, since all else needs them
+        for place, then in before.values():
+            for name, value in [*vars(place).items()]:
+                if value is not then.get(name, before):
+                    with contextlib.suppress(AttributeError, TypeError):  # what Python adds itself
+                        setattr(place, name, then[name]) if name in then else delattr(place, name)
+            for name in then.keys() - vars(place).keys():
+                setattr(place, name, then[name])
+        for name in sys.modules.keys() - names:
+            del sys.modules[name]
+        random.setstate(states[0])
+        torch.set_rng_state(states[1])
+        sys.setrecursionlimit(limit)
+        sys.path[:], Grad.on = path, True
+
+
+def _line(error):
+    """The line of the reader's that an error is about."""
+    if isinstance(error, SyntaxError) and error.filename == FILE:
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename in OWN), None)
+
+
+def _lack(error):
+    """What is not here, if an error is not the reader's; else ''."""
+    if NotHere.noted:
+        return NotHere.noted[0]
+    if isinstance(error, OSError | EOFError | ModuleNotFoundError | MemoryError):
+        return f"{type(error).__name__}: {error}".removesuffix(": ")
+    frames = traceback.extract_tb(error.__traceback__)
+    own = not frames or not frames[-1].filename.startswith(OURS) or hasattr(error, "on_purpose")
+    own = own or getattr(error, "filename", "") == FILE  # what Python cannot read
+    return "" if own else f"what led to {type(error).__name__}: {error}"
+
+
+def _verdict(kind, message, example="", line=None):
+    return {"kind": kind, "message": message, "example": example, "line": line}
+
+
+def _stopped(error):
+    """The verdict on code that stops before any check begins."""
+    line, text = _line(error), f"{type(error).__name__}: {error}".removesuffix(": ")
+    if isinstance(error, SyntaxError) and error.filename == FILE:
+        shown = (error.text or "").rstrip("\n")
+        mark = f"\n{' ' * (error.offset - 1)}^" if error.offset and shown else ""
+        return _verdict(
+            "syntax", f"Python cannot read line {line}: {error.msg}.", shown + mark, line
+        )
+    where, source = "", ""
+    if line:
+        where, source = f" in line {line}", f"\nin: {linecache.getline(FILE, line).strip()}"
+    message = f"Your code stopped with an error{where}, before `answer` was called."
+    return _verdict("raised", message, text + source, line)
+
+
+def verdict_on(source, judge):
+    """What a function says of what a reader wrote, which it runs; nothing is left behind."""
+    NotHere.noted.clear()
+    printed = Printed()
+    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+    try:
+        with undone(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            verdict = judge(compile(source, FILE, "exec", dont_inherit=True))
+        lack = NotHere.noted[0] if NotHere.noted else ""
+    except BaseException as error:
+        lack = _lack(error)
+        verdict = _stopped(error)
+    if lack:
+        verdict = _verdict("missing", MISSING.format(lack))
+    return verdict | {"printed": printed.shown()}
+
+
+def _checked(check, run, called=""):
+    """The check's verdict, unless an error in it is not the reader's. ``called`` says how the check
+    calls an answer."""
+    errors = []
+
+    def raised(error, case):
+        errors.append(error)
+        return type(check)._raised(check, error, case)
+
+    check._raised = raised
+    try:
+        found = run()
+    finally:
+        del check._raised
+    error = errors[0] if found.kind == "raised" else None
+    if error and (lack := _lack(error)):
+        NotHere.noted.append(lack)
+    line = error and _line(error)
+    unlike = isinstance(error, TypeError) and line is None
+    return _verdict(found.kind, found.message, found.example + called * unlike, line)
+
+
+def check(stem, slug, source):
+    """Judge an answer to the exercise `check_SLUG` of a chapter's module."""
+    check = getattr(importlib.import_module(f"tinylib.exercises.{stem}"), f"check_{slug}")
+
+    def judge(code):
+        namespace = {"__name__": "answer", "torch": torch, "np": numpy}
+        exec(code, namespace)
+        if "answer" not in namespace:
+            found = "There is no `answer` in what you wrote."
+            return _verdict("raised", f"{found} The check looks for this name.")
+        called = f"\nwhen the check calls answer({', '.join(check.inputs)})"
+        return _checked(check, lambda: check(namespace["answer"]), called)
+
+    return verdict_on(source, judge)
+
+
+def check_piece(number, source, earlier=""):
+    """Judge a piece of the reader's own file, behind what stands above it there."""
+    pieces = importlib.import_module("tinylib.lab.pieces")
+    run = functools.partial(pieces.check_piece, number, source, earlier)
+    return verdict_on(source, lambda _: _checked(pieces.CHECKS[number], run))
