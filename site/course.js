@@ -7,21 +7,35 @@ import "./progress.js";
 const scrollers = [
   ...document.querySelectorAll(
     "pre, div.math, .cell_output > .output, .text_html [role=region], " +
-      ".pst-scrollable-table-container",
+      ".pst-scrollable-table-container, figure.numbered > a",
   ),
 ];
 function makeScrollable(elements) {
   // To measure what is not drawn yet would draw it, and between two changes all would be laid out.
   const drawn = elements.filter((el) => el.checkVisibility({ contentVisibilityAuto: true }));
   const scrolls = drawn.map((el) => el.scrollWidth > el.clientWidth);
-  drawn.forEach((el, i) => (el.tabIndex = scrolls[i] ? 0 : -1));
+  const going = drawn.map(goesOn);
+  drawn.forEach((el, i) => {
+    if (!el.matches("a")) el.tabIndex = scrolls[i] ? 0 : -1;
+    el.classList.toggle("goes-on", going[i]);
+  });
+}
+/** Whether more of it can be scrolled to on the right: around.css fades it there. What only reaches
+ * out of its box, as a wide widget does, is seen whole. @param {Element} el */
+function goesOn(el) {
+  const more = el.scrollLeft + el.clientWidth < el.scrollWidth - 2;
+  return more && getComputedStyle(el).overflowX !== "visible";
 }
 // In the next frame, since to measure may change sizes that are still to be reported, which Firefox
 // takes for an error.
 const sized = new ResizeObserver((entries) =>
   requestAnimationFrame(() => makeScrollable(entries.map((entry) => entry.target))),
 );
-for (const el of scrollers) sized.observe(el);
+for (const el of scrollers) {
+  sized.observe(el);
+  const fade = () => el.classList.toggle("goes-on", goesOn(el));
+  el.addEventListener("scroll", fade, { passive: true });
+}
 // A font that arrives late widens a formula within its box, whose own size stays as it was.
 document.fonts.addEventListener("loadingdone", () => makeScrollable(scrollers));
 

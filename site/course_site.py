@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+import agents
 import around
 import pydata_sphinx_theme  # type: ignore[import-untyped]
 import sphinxcontrib.katex  # type: ignore[import-untyped]
 from docutils import nodes  # type: ignore[import-untyped]
 from listings import LightFormatter
+from python_parts import answers_folder, copy_parts
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
@@ -72,6 +74,7 @@ STYLES = [
     "katex/katex.min.css",
     "course.css",
     "around.css",
+    "answers.css",
 ]
 SCRIPTS = [
     "clipboard.min.js",
@@ -216,6 +219,8 @@ def copy_browser_parts(app: Sphinx) -> None:
         grown = own_file.assemble(piece for piece in pieces if piece <= number)
         (files / number / own_file.NAME).write_text(grown, encoding="utf-8")
 
+    copy_parts(static)
+
     ort = replace_folder(static / "ort")
     for name in ORT_FILES:
         shutil.copy(NODE_MODULES / "onnxruntime-web" / "dist" / name, ort)
@@ -239,7 +244,7 @@ def copy_browser_parts(app: Sphinx) -> None:
     course_css = (SITE / "course.css").read_text(encoding="utf-8")
     course_css = palette_css() + course_css + icon_css(theme)
     (static / "course.css").write_text(course_css, encoding="utf-8")
-    for name in ("around.css", "landing.css"):
+    for name in ("around.css", "landing.css", "answers/answers.css"):
         shutil.copy(SITE / name, static)
     shutil.copy(SITE / "live-widget.png", static / "picture.png")
     shutil.copytree(SITE / "cards", static / "cards", dirs_exist_ok=True)
@@ -317,6 +322,7 @@ def sized(found: re.Match[str]) -> str:
 
 
 MATH = re.compile(r'(<(?:span|div) class="math\b[^"]*")')
+LONG_NAME = re.compile(r'(?<=">)\w{30,}(?=</code>)')
 
 
 def in_all_pages(style: str) -> bool:
@@ -341,9 +347,13 @@ def slim_page(
         host = f"{live_folder()}/live/page/host.js"
         named: dict[str, Any] = {"data-texts": there}
         app.add_js_file(host, loading_method="defer", **named)
+    if "data-exercise" in body:
+        app.add_js_file(f"{answers_folder()}/answers.js", type="module")
     body = FOLD.sub(r'<details class="hide fold"><summary>\1</summary>', body)
     # A word of code needs no element of its own.
     context["body"] = re.sub(r'<span class="pre">([^<]*)</span>', r"\1", body)
+    # A name that is wider than a phone goes on, in the next line, after an underscore.
+    context["body"] = LONG_NAME.sub(lambda name: name[0].replace("_", "_<wbr>"), context["body"])
     # A browser that translates the page leaves formulas as they are, like code.
     context["body"] = MATH.sub(r'\1 translate="no"', context["body"])
     # A picture has its room before it comes.
@@ -371,6 +381,7 @@ def lighten(app: Sphinx, error: Exception | None) -> None:
         "styles": [str(next(static.glob(name))) for name in STYLES],
         "scripts": [*(str(static / name) for name in SCRIPTS), str(SITE / "course.js")],
         "live": str(static / live_folder()),
+        "answers": str(static / answers_folder()),
         "pages": str(app.outdir),
     }
     command = [node(), str(SITE / "lighten.mjs"), json.dumps(settings)]
@@ -489,6 +500,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", describe_images)
     app.connect("html-page-context", slim_page, priority=900)
     app.connect("build-finished", write_plain_pages)
+    app.connect("build-finished", agents.write_for_agents)
     app.connect("build-finished", lighten, priority=900)
     PygmentsBridge.html_formatter = LightFormatter
     around.setup(app)

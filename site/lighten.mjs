@@ -3,6 +3,7 @@
 //   styles    the style sheets of all pages, in order: joined, rid of rules that no page uses
 //   scripts   the pages' scripts, in order: joined; the last is a module and is bundled
 //   live      the folder of the widgets' scripts, whose shared parts become one file
+//   answers   the folder for the scripts of exercises
 //   pages     the folder of the built pages
 
 import { readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +11,7 @@ import { dirname, join, relative } from "node:path";
 import { build, transform } from "esbuild";
 import { PurgeCSS } from "purgecss";
 
-const { styles, scripts, live, pages } = JSON.parse(process.argv[2]);
+const { styles, scripts, live, answers, pages } = JSON.parse(process.argv[2]);
 const read = (file) => readFileSync(file, "utf8");
 const filesIn = (folder, ending) =>
   readdirSync(folder, { recursive: true, encoding: "utf8" })
@@ -33,13 +34,16 @@ function joinedStyles() {
 }
 
 async function lightStyles() {
+  const here = dirname(scripts.at(-1));
+  const own = [join(here, "progress.js"), ...filesIn(join(here, "answers"), ".js")];
   const [{ css }] = await new PurgeCSS().purge({
-    content: [...filesIn(pages, ".html"), ...scripts, join(dirname(scripts.at(-1)), "progress.js")],
+    content: [...filesIn(pages, ".html"), ...scripts, ...own],
     css: [{ raw: joinedStyles() }],
     keyframes: true,
     safelist: [/^:/], // a state such as :focus-visible, which PurgeCSS takes for a missing element
     dynamicAttributes: [
-      ...["data-theme", "data-mode", "open", "hidden", "aria-expanded", "popover"],
+      ...["data-theme", "data-mode", "open", "hidden", "popover"],
+      ...["aria-expanded", "aria-pressed", "aria-checked", "aria-invalid"],
       "style", // a formula's colours
     ],
   });
@@ -147,5 +151,19 @@ function fromShared(name, code, exports) {
   });
 }
 
+/** What only some readers need, such as the editor, becomes a file of its own. */
+async function lightAnswers() {
+  const here = join(dirname(scripts.at(-1)), "answers");
+  await build({
+    entryPoints: ["answers.js", "python_worker.js"].map((name) => join(here, name)),
+    outdir: answers,
+    bundle: true,
+    splitting: true,
+    minify: true,
+    format: "esm",
+    external: ["node:*", "ws"], // of Pyodide, which runs in Node as well
+  });
+}
+
 await lightWidgets();
-await Promise.all([lightStyles(), lightScripts()]);
+await Promise.all([lightStyles(), lightScripts(), lightAnswers()]);
