@@ -4,7 +4,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from itertools import accumulate
-from math import log
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,9 +13,8 @@ import torch
 from torch.testing import assert_close
 
 from tinylib.generation import sample, top_k, top_p
-from tinylib.gpt import GPT, Block, GPTConfig, next_token_loss
+from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab.own_file import assemble, cut, grow, imported, piece
-from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.normalization import rms_norm
 from tinylib.positional_encoding import rotary
 
@@ -79,6 +77,21 @@ def test_it_computes_what_tinylib_computes() -> None:
     x = torch.randn(2, 5, 8)
     assert_close(WHOLE.rotate(x, 3), rotary(x, 3))
     assert_close(WHOLE.RMSNorm(8)(x), rms_norm(x, torch.ones(8)))
+    for k, p, u in ((1, 0.3, 0.0), (2, 0.9, 0.3), (4, 1.0, 1 - 2**-24)):
+        assert_close(WHOLE.top_k(LOGITS, k), top_k(LOGITS, k))
+        assert_close(WHOLE.top_p(LOGITS, p), top_p(LOGITS, p))
+        drawn = torch.full((2,), u)
+        assert_close(WHOLE.sample(LOGITS, drawn), sample(LOGITS, drawn))
+
+
+def test_training_lowers_the_loss_on_windows_of_the_text() -> None:
+    torch.manual_seed(0)
+    model, windows = WHOLE.GPT(30, 12, 16, 4, 2), []
+    model.register_forward_pre_hook(lambda _, given: windows.append(given[0]))
+    WHOLE.train(model, torch.arange(30).repeat(9), steps=60, batch=8, rate=0.02)
+    assert len(windows) == 60 and windows[0].shape == (8, 12)
+    assert len({int(window[0, 0]) for window in windows}) > 10
+    assert WHOLE.next_token_loss(model, torch.arange(12)[None]) < 1.2
 
 
 def test_its_gpt_has_the_logits_the_loss_and_the_gradients_of_tinylibs() -> None:
@@ -183,267 +196,3 @@ def test_a_folder_that_cannot_be_written_is_no_hindrance(
     module = grow("01", tmp_path / "file" / "my_gpt.py")
     assert_close(module.softmax(LOGITS), LOGITS.softmax(-1))
     assert "cannot be written here" in capsys.readouterr().out
-
-
-# What a piece has to do, and mistakes that a reader could make in it -----------------------------
-
-
-def check_01(own: Any) -> None:
-    targets = torch.tensor([1, 3])
-    for logits in (LOGITS, torch.tensor([[1000.0, 0.0, 0.0, 0.0], [0.0, -1000.0, 0.0, 5.0]])):
-        assert_close(own.softmax(logits), logits.softmax(-1))
-        wanted = torch.nn.functional.cross_entropy(logits, targets)
-        assert_close(own.cross_entropy(logits, targets), wanted)
-    three = torch.stack([LOGITS, 2 * LOGITS])
-    assert_close(own.softmax(three), three.softmax(-1))
-
-
-def check_04(own: Any) -> None:
-    q, k, v = torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 5, 6)
-    mask = torch.tensor([[True, True, False, True, False]]).expand(3, 5)
-    attention = torch.nn.functional.scaled_dot_product_attention
-    assert_close(own.attend(q, k, v), attention(q, k, v))
-    assert_close(own.attend(q, k, v, mask), attention(q, k, v, mask))
-
-
-def check_06(own: Any) -> None:
-    assert own.causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True] * 3]
-    layer, x = own.SelfAttention(6), torch.randn(2, 5, 6)
-    q, k, v = (x @ w.weight.T for w in (layer.w_q, layer.w_k, layer.w_v))
-    assert layer.w_q.bias is None and own.SelfAttention(6, bias=True).w_v.bias is not None
-    attention = torch.nn.functional.scaled_dot_product_attention
-    assert_close(layer(x), attention(q, k, v, is_causal=True))
-
-
-def check_07(own: Any) -> None:
-    layer, x = own.LearnedPositions(9, 6), torch.randn(2, 4, 6)
-    assert layer.w_pos.requires_grad and layer.w_pos.std() < 0.1
-    assert_close(layer(x), x + layer.w_pos[:4])
-    assert_close(layer(x, 3), x + layer.w_pos[3:7])
-    assert_close(own.rotate(x, 5), rotary(x, 5))
-    assert_close(own.rotate(x, 2, base=100.0), rotary(x, 2, base=100.0))
-    assert_close(own.rotate(x), rotary(x))
-
-
-def check_08(own: Any) -> None:
-    layer, x = own.MultiHeadAttention(6, 3), torch.randn(2, 5, 6)
-    course = MultiHeadAttention(6, 3, causal=True)
-    course.load_state_dict(layer.state_dict())
-    assert_close(layer(x), course(x))
-    cache = WHOLE.KVCache()
-    parts = [layer(x[:, :3], cache), layer(x[:, 3:], cache)]
-    assert_close(torch.cat(parts, 1), layer(x))
-
-
-def check_09(own: Any) -> None:
-    x = 3 + torch.randn(2, 5, 8)
-    norm, torchs = own.LayerNorm(8), torch.nn.LayerNorm(8)
-    for weight in torchs.parameters():
-        torch.nn.init.normal_(weight)
-    assert_close(norm(x), torch.nn.functional.layer_norm(x, (8,)))
-    norm.load_state_dict(torchs.state_dict())
-    assert_close(norm(x), torchs(x))
-    layer, block = own.FeedForward(8, 20), own.Block(8, 2)
-    hidden = torch.nn.functional.gelu(layer.w_1(x), approximate="tanh")
-    assert hidden.shape[-1] == 20 and layer.w_1.bias is not None
-    assert_close(layer(x), layer.w_2(hidden))
-    for weight in block.parameters():
-        torch.nn.init.normal_(weight)
-    course = Block(GPTConfig(V=2, max_len=5, D=8, H=2, layers=1, dropout=0.0))
-    course.load_state_dict(block.state_dict())
-    assert_close(block(x), course(x)[0])
-    cache = WHOLE.KVCache()
-    assert_close(torch.cat([block(x[:, :3], cache), block(x[:, 3:], cache)], 1), block(x))
-
-
-def check_11(own: Any) -> None:
-    merges = [(104, 101), (256, 108), (257, 108), (32, 258)]  # he, hel, hell, " hell"
-    assert own.encode("hello, hell he") == [*b"hello, hell he"]
-    assert own.encode("hello, hell he", merges) == [258, 111, 44, 259, 32, 256]
-    assert own.encode("at hat", [(116, 32)]) == [*b"at hat"]  # no token crosses the space
-    for text in ("", "aaa hello", "été", " two  spaces\n", "日本 🙂", "don't stop!?"):
-        for some in ((), merges):
-            assert own.decode(own.encode(text, some), some) == text
-    assert own.decode([0xE9]) == "\ufffd"
-
-
-def check_12(own: Any) -> None:
-    course, _, tokens = same_weights()
-    model = own.GPT(30, 12, 16, 4, 2)
-    assert model.max_len == 12 and model.embedding.weight is model.output.weight
-    assert abs(own.next_token_loss(model, tokens) - log(30)) < 0.1
-    model.load_state_dict(course.state_dict())
-    assert_close(model(tokens), course(tokens))
-    assert_close(own.next_token_loss(model, tokens), next_token_loss(course, tokens))
-    caches = [WHOLE.KVCache() for _ in model.blocks]
-    parts = [model(tokens[:, :4], caches), model(tokens[:, 4:], caches)]
-    assert_close(torch.cat(parts, 1), course(tokens))
-    windows = []
-    watch = model.register_forward_pre_hook(lambda _, given: windows.append(given[0]))
-    own.train(model, torch.arange(30).repeat(9), steps=60, batch=8, rate=0.02)
-    watch.remove()
-    assert own.next_token_loss(model, torch.arange(12)[None]) < 1.2
-    assert len(windows) == 60 and windows[0].shape == (8, 12)
-    assert len({int(window[0, 0]) for window in windows}) > 10
-
-
-def check_13(own: Any) -> None:
-    for k in (1, 2, 4):
-        assert_close(own.top_k(LOGITS, k), top_k(LOGITS, k))
-    for p in (0.3, 0.9, 1.0):
-        assert_close(own.top_p(LOGITS, p), top_p(LOGITS, p))
-    for u in (0.0, 0.05, 0.3, 0.5, 0.9, 1 - 2**-24):
-        assert_close(own.sample(LOGITS, torch.full((2,), u)), sample(LOGITS, torch.full((2,), u)))
-    assert_close(own.sample(LOGITS, torch.tensor([0.02, 0.99])), torch.tensor([0, 2]))
-    _, model, tokens = same_weights(1)
-    likely = tokens[:, :9]
-    for _ in range(6):  # beyond the model's twelve tokens
-        likely = torch.cat([likely, model(likely[:, -12:])[:, -1:].argmax(-1)], -1)
-    assert torch.equal(own.generate(model, tokens[:, :9], 6, k=1), likely)
-    assert torch.equal(own.generate(model, tokens[:, :9], 6, temperature=1e-4), likely)
-    assert torch.equal(own.generate(model, tokens[:, :9], 6, p=1e-6), likely)
-    torch.manual_seed(0)
-    drawn = own.generate(model, tokens[:1, :1].repeat(4000, 1), 1, temperature=2.0)[:, 1]
-    wanted = (model(tokens[:1, :1])[0, -1] / 2).softmax(-1)
-    assert (drawn.bincount(minlength=30) / 4000 - wanted).abs().max() < 0.03
-
-
-def check_14(own: Any) -> None:
-    cache, k, v = own.KVCache(), torch.randn(2, 3, 5, 4), torch.randn(2, 3, 5, 4)
-    for at, to in ((0, 2), (2, 3), (3, 5)):
-        assert cache.length == at
-        all_k, all_v = cache.append(k[:, :, at:to], v[:, :, at:to])
-        assert_close(all_k, k[:, :, :to])
-        assert_close(all_v, v[:, :, :to])
-    _, model, _ = same_weights(1)
-    writes_the_same_with([own.KVCache() for _ in model.blocks], model)
-
-
-CHECKS: dict[str, Callable[[Any], None]] = {
-    name[6:]: check for name, check in globals().items() if name.startswith("check_")
-}
-SLIPS = """
-01  .amax(-1, keepdim=True) → .amax()
-01  (logits - top).exp() → logits.exp()
-01  exps.sum(-1, keepdim=True) → exps.sum(0, keepdim=True)
-01  exps / exps.sum(-1, keepdim=True) → exps / exps.sum()
-01  logits.logsumexp(-1, keepdim=True) → logits.exp().sum(-1, keepdim=True).log()
-01  return -ln_p → return ln_p
-01  .mean() → .sum()
-01  ln_p = logits - logits.logsumexp(-1, keepdim=True) → ln_p = logits
-04  k.mT → k
-04  / q.shape[-1] ** 0.5 → / 1
-04  q.shape[-1] ** 0.5 → q.shape[-1]
-04  q.shape[-1] ** 0.5 → k.shape[-2] ** 0.5
-04  ~mask → mask
-04  -torch.inf → 0.0
-04  softmax(scores) @ v → softmax(scores.mT).mT @ v
-04  softmax(scores) @ v → scores @ v
-06  .tril() → .triu()
-06  .tril() → .tril(-1)
-06  dtype=torch.bool → dtype=torch.long
-06  self.w_v(x), mask → self.w_v(x)
-06  attend(self.w_q(x), self.w_k(x) → attend(self.w_k(x), self.w_q(x)
-06  self.w_v(x) → x
-06  nn.Linear(D, D, bias) → nn.Linear(D, D)
-07  offset : offset + x.shape[-2] → : x.shape[-2]
-07  offset : offset + x.shape[-2] → offset : x.shape[-2]
-07  * 0.02 → * 1
-07  nn.Parameter(torch.randn(max_len, D) * 0.02) → torch.randn(max_len, D) * 0.02
-07  + self.w_pos → * self.w_pos
-07  + offset → - offset
-07  base ** - → base **
-07  / d_k → / 2 / d_k
-07  x[..., 0::2], x[..., 1::2] → x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
-07  even * cos - odd * sin → even * cos + odd * sin
-07  even * sin + odd * cos → even * sin - odd * cos
-07  even * cos - odd * sin, even * sin + odd * cos → even * sin + odd * cos, even * cos - odd * sin
-07  .flatten(-2) → .mT.flatten(-2)
-08  D // H → H
-08  .transpose(1, 2)\\n → \\n
-08  z.transpose(1, 2).flatten(2) → z.flatten(2)
-08  self.split(q), self.split(k), self.split(v) → self.split(q), self.split(k), self.split(k)
-08  k, v = cache.append(k, v) → cache.append(k, v)
-08  [-q.shape[-2] :] → [: q.shape[-2]]
-08  causal_mask(k.shape[-2]) → causal_mask(k.shape[-2]).T
-08  , mask) → )
-08  self.w_o(self.merge(attend(q, k, v, mask))) → self.merge(attend(q, k, v, mask))
-09  x = x - x.mean(-1, keepdim=True)\\n → \\n
-09  x.mean(-1, keepdim=True) → x.mean()
-09  x.square().mean(-1, keepdim=True) → x.square().sum(-1, keepdim=True)
-09  (variance + 1e-5).sqrt() → (variance + 1e-5)
-09  * self.weight + self.bias → + self.bias
-09  nn.Parameter(torch.zeros(D)) → torch.zeros(D)
-09  torch.ones(D) → torch.zeros(D)
-09  nn.functional.gelu(self.w_1(x), approximate="tanh") → self.w_1(x).relu()
-09  self.attention(self.attention_norm(x), cache) → self.attention(x, cache)
-09  self.attention(self.attention_norm(x), cache) → self.attention(self.attention_norm(x))
-09  self.feed_forward(self.feed_forward_norm(x)) → self.feed_forward(self.attention_norm(x))
-09  return x + self.feed_forward → return self.feed_forward
-09  x = x + self.attention → x = self.attention
-09  4 * D → D
-09  D, H, bias=True → D, H
-11  list(word.encode()) → [ord(c) for c in word]
-11  256 + i → 255 + i
-11  tokens[at : at + 2] = → tokens[at : at + 1] =
-11  ids += tokens → ids = tokens
-11   ?\\w+ → \\w+
-11  .decode(errors="replace") → .decode()
-11  pieces.append(pieces[left] + pieces[right]) → pieces.append(pieces[right] + pieces[left])
-12  tokens[:, :-1]), tokens[:, 1:] → tokens), tokens
-12  tokens[:, :-1]), tokens[:, 1:] → tokens[:, 1:]), tokens[:, :-1]
-12  self.output.weight = self.embedding.weight → self.output.weight
-12  std=0.02 → std=1
-12  self.output(self.norm(x)) → self.output(x)
-12  caches[0].length if caches else 0 → 0
-12  caches[i] if caches else None → None
-12  optimiser.zero_grad() → None
-12  loss.backward() → None
-12  optimiser.step() → None
-12  (batch, 1) → (1, 1)
-12  model.max_len + 1) → model.max_len)
-12  x = block(x, → block(x,
-13  .topk(k).values[..., -1:] → .topk(k).values[..., :1]
-13  logits < least, -torch.inf)\\n\\n\\ndef top_p → logits < least, 0.0)\\n\\n\\ndef top_p
-13  descending=True → descending=False
-13   - softmax(falling) → \\n
-13  before < p → before < p - 0.2
-13  count - 1 → count
-13  if p < 1 → if p == 1
-13  if k → if not k
-13  reached <= u[..., None] → reached >= u[..., None]
-13  / temperature → * temperature
-13  [:, -1] / → [:, 0] /
-13  -model.max_len → 0
-13  chosen[:, None]], -1 → chosen[:, None]][::-1], -1
-13  torch.rand(len(logits)) → torch.rand(1).expand(len(logits))
-14  self.k, self.v, self.length = k, v, k.shape[-2] → self.k, self.v, self.length = k, v, 1
-14  torch.cat([self.k, k], -2) → torch.cat([k, self.k], -2)
-14  self.k, self.v, self.length = k, v → self.k, self.v, self.length = k, k
-14  [self.v, v] → [self.k, v]
-14  length = 0 → length = 1
-"""
-MISTAKES = [
-    (line[:2], *line[4:].replace("\\n", "\n").split(" → ")) for line in SLIPS.split("\n") if line
-]
-
-
-def slipped(number: str, right: str, wrong: str) -> ModuleType:
-    """The file with a mistake in one piece, wherever the piece says so."""
-    code = piece(number)
-    assert right in code, f"the piece of {number} has no {right!r}"
-    before = assemble(one for one in PIECES if one < number)
-    return imported(f"{before}\n\n{code.replace(right, wrong)}", Path("my_gpt.py"))
-
-
-@pytest.mark.parametrize("number", CHECKS)
-def test_a_piece_passes_its_check_by_itself(number: str) -> None:
-    torch.manual_seed(0)
-    CHECKS[number](slipped(number, "", ""))
-
-
-@pytest.mark.parametrize(("number", "right", "wrong"), MISTAKES)
-def test_a_mistake_in_a_piece_is_found(number: str, right: str, wrong: str) -> None:
-    torch.manual_seed(0)
-    with pytest.raises(Exception):  # noqa: B017 (a wrong number, a wrong shape, a missing name)
-        CHECKS[number](slipped(number, right, wrong))

@@ -25,7 +25,9 @@ END = "\n\n"  # that many lines are empty between two pieces
 @cache
 def cut() -> tuple[str, dict[str, str]]:
     """What the file begins with, and each piece with its marker, by the chapter's number."""
-    whole = Path(__file__).with_name(NAME).read_text(encoding="utf-8")
+    # In the browser's Python, this module and the file stand in an archive, which its loader reads.
+    data = __spec__.loader.get_data(str(Path(__file__).with_name(NAME)))  # type: ignore[union-attr]
+    whole = data.decode().replace("\r\n", "\n")
     marks = list(MARK.finditer(whole))
     ends = [mark.start() for mark in marks[1:]] + [len(whole)]
     pieces = {
@@ -38,6 +40,24 @@ def cut() -> tuple[str, dict[str, str]]:
 def piece(number: str) -> str:
     """The code of a chapter's piece, as its page shows it: without the marker."""
     return MARK.sub("", cut()[1][number])
+
+
+def starter(number: str) -> str:
+    """The piece with dots for what its functions do: these are the reader's to write.
+
+    Behind the dots of an ``__init__`` stand the names that other pieces and the chapters ask for.
+    """
+    code = piece(number)
+    lines = code.splitlines()
+    functions = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.FunctionDef)]
+    for node in sorted(functions, key=lambda node: node.lineno, reverse=True):
+        dots = " " * node.body[0].col_offset + "..."
+        if node.name == "__init__":
+            body = "\n".join(map(ast.unparse, node.body))
+            names = re.findall(r"\bself\.\w+\b(?=(?:, self\.\w+)* = )", body)
+            dots += f"  # {', '.join(names)}"
+        lines[node.body[0].lineno - 1 : node.end_lineno] = [dots]
+    return "\n".join(lines) + "\n"
 
 
 def assemble(numbers: Iterable[str]) -> str:
