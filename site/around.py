@@ -210,7 +210,8 @@ def answer_here(source: str, places: Places, docname: str) -> nodes.raw:
     program = html.escape("____".join(table["between"]))
     up = "../" * docname.count("/")
     text = (
-        f'<div class="answer" data-exercise="{stem}/{slug}" data-starter="{html.escape(starter)}">'
+        f'<div class="answer" data-exercise="{stem}/{slug}" data-starter="{html.escape(starter)}"'
+        f' style="min-height: {form_height(table)}px">'
         f'<pre class="program">{program}</pre></div>'
         '<p class="answer-row"><span>Or answer in</span> '
         f'<a href="{html.escape(places.colab(docname))}">Colab</a> '
@@ -218,6 +219,16 @@ def answer_here(source: str, places: Places, docname: str) -> nodes.raw:
         f'<a href="{up}_sources/{docname}.ipynb" download>or download the notebook</a></p>'
     )
     return nodes.raw("", text, format="html")
+
+
+def form_height(table: dict[str, Any]) -> int:
+    """About how high the form will be, so that what is below it keeps its place."""
+    asked = table.get("numbers")
+    if len(table["pieces"]) < 2 and asked:
+        rows = len(asked["right"]) // (asked["shape"] or [1])[-1]
+        return round(220 + 20.5 * len(asked["given"].splitlines()) + 46 * rows)
+    lines = "\0".join(table["between"]).split("\n")
+    return round(166 + 20.5 * len(lines) + 16 * sum("\0" in line for line in lines))
 
 
 GROWN = re.compile(r'\bgrow\("(\d\d)"\)')
@@ -299,7 +310,7 @@ def keep_together(app: Sphinx, doctree: nodes.document) -> None:
 TALL, THIN = 0, 1
 LINE, CODE_LINE, GAP = 26.4, 17, 18
 WORDS_A_LINE, COLUMN = (12.5, 6.0), (672, 343)
-FORMULA, WIDGET, CLOSED, BUTTON, EXERCISE = 62, (950, 1300), 58, 30, 270
+FORMULA, WIDGET, CLOSED, BUTTON, ROW = 62, (950, 1300), 58, 30, 12
 
 
 def heights(section: nodes.section) -> tuple[float, float]:
@@ -312,6 +323,7 @@ def heights(section: nodes.section) -> tuple[float, float]:
             if (folded == 0 and opened > 0) or "<summary" in text:
                 total = [height + CLOSED for height in total]
             folded = max(0, folded + opened)
+            total = [a + height(child, screen) for screen, a in enumerate(total)]
         elif isinstance(child, nodes.section):
             total = [a + b for a, b in zip(total, heights(child), strict=True)]
         elif not folded:
@@ -334,8 +346,8 @@ def height(node: nodes.Node, screen: int) -> float:
         )
         return tall * min(1, COLUMN[screen] / width) + 50
     if isinstance(node, nodes.raw):
-        if "data-exercise" in node.astext():
-            return 28 * node.astext().count("\n") + EXERCISE
+        if form := re.search(r"data-exercise=[^>]*min-height: (\d+)px", node.astext()):
+            return int(form[1]) + ROW
         return WIDGET[screen] if "tl-live" in node.astext() else 0
     if isinstance(node, nodes.container) and "backstage" in node["classes"]:
         return 0

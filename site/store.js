@@ -6,7 +6,7 @@ const KEY = "road-to-gpt";
 /**
  * @typedef {{ sections: string[], of: number, answers: Record<string, number[]> }} Chapter
  * @typedef {{ tries?: number, solved?: "half" | "whole", picks?: string[], numbers?: string[],
- *   draft?: string, task?: string }} Exercise  task: what the draft was begun from
+ *   draft?: string, task?: string, form?: string }} Exercise  task: what the draft was begun from
  * @typedef {{ version: 1, chapters: Record<string, Chapter>, last?: Record<string, string>,
  *   exercises?: Record<string, Exercise>, pieces?: Record<string, { text: string }> }} State
  */
@@ -19,7 +19,8 @@ const RENAMED = {
   "15_kv_cache": "14_kv_cache",
 };
 
-let kept = localStorage instanceof Storage; // or else layout.html has put another in its place
+const isLasting = localStorage instanceof Storage; // layout.html may have put another in its place
+let kept = isLasting;
 /** @type {State} */
 let memory = { version: 1, chapters: {} };
 
@@ -28,13 +29,23 @@ export const isKept = () => kept;
 
 /** @returns {State} */
 export function load() {
+  if (!kept) return memory; // what is stored, if anything, is older
+  const stored = localStorage.getItem(KEY);
   try {
-    const stored = localStorage.getItem(KEY);
     if (stored) memory = checked(JSON.parse(stored));
   } catch {
-    // none, or one that cannot be read: it starts empty
+    // It starts empty, and what cannot be read, perhaps of a newer edition, is put aside.
+    if (isLasting && stored) setAside(stored);
   }
   return memory;
+}
+
+function setAside(stored) {
+  try {
+    localStorage.setItem(`${KEY}-unread`, stored);
+  } catch {
+    // there is no room
+  }
 }
 
 /** Change the state, which another tab may have changed meanwhile, and tell the page.
@@ -44,6 +55,7 @@ export function keep(change) {
   change(state);
   try {
     localStorage.setItem(KEY, JSON.stringify(state));
+    kept = isLasting;
   } catch {
     kept = false;
   }
@@ -57,8 +69,12 @@ export function forget() {
   });
 }
 
+// Of a chapter, a question, an exercise or a piece; no name that every object has.
+const isName = (name) => /^[a-z0-9][\w /-]*$/i.test(name) && !(name in {});
 const all = (list, kind) => Array.isArray(list) && list.every((item) => typeof item === kind);
-const each = (of, is) => typeof of === "object" && Object.values(of ?? [null]).every(is);
+const isRecord = (of) => typeof of === "object" && of !== null && !Array.isArray(of);
+const each = (of, is) =>
+  isRecord(of) && Object.entries(of).every(([name, one]) => isName(name) && is(one));
 const isOptional = (value, is) => value === undefined || is(value);
 const isText = (value) => typeof value === "string";
 
@@ -70,11 +86,12 @@ const isChapter = (one) =>
 const isExercise = (one) =>
   typeof one === "object" &&
   one !== null &&
-  isOptional(one.tries, Number.isInteger) &&
+  isOptional(one.tries, (tries) => Number.isInteger(tries) && tries >= 0) &&
   isOptional(one.solved, (how) => how === "half" || how === "whole") &&
   isOptional(one.picks, (picks) => all(picks, "string")) &&
   isOptional(one.numbers, (numbers) => all(numbers, "string")) &&
   isOptional(one.draft, isText) &&
+  isOptional(one.form, isText) &&
   isOptional(one.task, isText);
 
 /** The state if it is one, under today's names; a file may hold anything.
@@ -83,6 +100,7 @@ export function checked(found) {
   const right =
     found?.version === 1 &&
     each(found.chapters, isChapter) &&
+    isOptional(found.last, (last) => isRecord(last) && all(Object.values(last), "string")) &&
     isOptional(found.exercises, (some) => each(some, isExercise)) &&
     isOptional(found.pieces, (some) => each(some, (piece) => isText(piece?.text)));
   if (!right) throw new Error("it is not a progress file of this course");

@@ -19,8 +19,8 @@ def find_node() -> str:
     raise LookupError("Node was not found: `make site` sets it up")
 
 
-def in_node(module: Path, rule: str, given: Any, cases: list[Any]) -> list[Any]:
-    """What ``rule`` makes of each case.
+def in_node(module: Path, rule: str, given: Any, cases: list[Any], before: str = "") -> list[Any]:
+    """What ``rule`` makes of each case; ``before`` runs before the module is loaded.
 
     It is the source of a function (module, [given, case], node) => result in JavaScript; ``node``
     holds Node's own modules ``fs`` and ``crypto``.
@@ -28,6 +28,7 @@ def in_node(module: Path, rule: str, given: Any, cases: list[Any]) -> list[Any]:
     script = f"""
         import * as fs from "node:fs";
         import * as crypto from "node:crypto";
+        {before}
         const module = await import({json.dumps(module.resolve().as_uri())});
         const rule = {rule};
         const [given, cases] = JSON.parse(fs.readFileSync(0, "utf8"));

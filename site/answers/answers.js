@@ -97,9 +97,13 @@ function formsOf(place, name, table) {
     solved.textContent = how[kept().solved] ?? "";
   };
   document.addEventListener("kept", mark);
+  addEventListener("storage", mark);
   mark();
   const panel = el("div");
+  let shown = false; // by the page: only what the reader chooses is kept
   async function show(form, write = false) {
+    if (shown) keepPart({ form });
+    shown = true;
     for (const tab of tabs) tab.ariaPressed = String(tab.dataset.form === form);
     said.replaceChildren();
     try {
@@ -110,7 +114,8 @@ function formsOf(place, name, table) {
       announce(said, "This could not be fetched. Is there a connection? Press again.");
     }
   }
-  show(table.pieces.length > 1 || !table.numbers ? "gaps" : "numbers");
+  const first = table.pieces.length > 1 || !table.numbers ? "gaps" : "numbers";
+  show(kept().form in forms ? kept().form : first);
   return [
     el(
       "div",

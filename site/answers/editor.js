@@ -67,6 +67,7 @@ function tab(area) {
 function newLine(area) {
   const before = lineBefore(area);
   const opens = /:\s*(#.*)?$/.test(before);
+  area.scrollLeft = 0;
   put(area, `\n${/^[ \t]*/.exec(before)[0]}${opens ? " ".repeat(STEP) : ""}`);
 }
 

@@ -6,6 +6,7 @@ it in the reader's own lines. Whatever else goes wrong is "missing": not here.
 
 import builtins
 import contextlib
+import copy
 import functools
 import importlib
 import io
@@ -20,15 +21,18 @@ import numpy
 import torch
 from torch._tensor import Grad, NotHere, refused
 
+import tinylib.exercises
+
 FILE = "answer.py"  # the name under which Python runs what the reader wrote
 OWN = (FILE, "my_gpt.py")  # or, for a piece of the reader's file
-OURS = torch.__file__.removesuffix("torch/__init__.py")
+OURS = (torch.__file__.removesuffix("__init__.py"), numpy.__file__)
 BUILTINS = vars(builtins)
-MOST_PRINTED = 4000
+MOST_SHOWN = 4000  # characters of what an answer prints, and of what is said of it
 MISSING = (
     "This page cannot judge your answer, because it uses what is not here: {}. It may well be "
     "right. Open the chapter in Colab, or download it, to run it with the whole of PyTorch."
 )
+ELSEWHERE = ("can't start new thread", "Cannot stack switch")  # what a browser's Python lacks
 REFUSED = {
     "input": refused("`input()` (nobody can type while it runs)"),
     "open": refused("`open()` (there are no files)"),
@@ -44,7 +48,7 @@ class Printed(io.TextIOBase):
 
     def write(self, text):
         self.count += len(text)
-        self.text += text[: MOST_PRINTED - len(self.text)]
+        self.text += text[: MOST_SHOWN - len(self.text)]
         return len(text)
 
     def shown(self):
@@ -53,17 +57,27 @@ class Printed(io.TextIOBase):
 
 
 def _places_to_change():
-    """All modules, and the classes of the small torch and of the course."""
+    """All modules, and of the small torch and the course the classes and the exercises."""
     for module in [m for m in sys.modules.values() if isinstance(m, types.ModuleType)]:
         yield module
         if module.__name__.partition(".")[0] in ("torch", "numpy", "tinylib"):
-            yield from (kind for kind in vars(module).values() if isinstance(kind, type))
+            kinds = type, tinylib.exercises.Exercise
+            yield from (one for one in vars(module).values() if isinstance(one, kinds))
+
+
+def _tables_to_change():
+    """The dictionaries of these modules, and the one by which objects are copied."""
+    yield copy._deepcopy_dispatch
+    for name, module in [*sys.modules.items()]:
+        if name.partition(".")[0] in ("torch", "numpy", "tinylib"):
+            yield from (one for one in vars(module).values() if type(one) is dict)
 
 
 @contextlib.contextmanager
 def undone():
     """Undo what an answer leaves behind: in modules, in classes, in random numbers and settings."""
-    names, path, limit = {*sys.modules}, [*sys.path], sys.getrecursionlimit()
+    modules, path, limit = {**sys.modules}, [*sys.path], sys.getrecursionlimit()
+    tables = [(table, {**table}) for table in _tables_to_change()]
     python = {**BUILTINS}
     before = {id(place): (place, {**vars(place)}) for place in _places_to_change()}
     states = random.getstate(), torch.get_rng_state()
@@ -81,8 +95,13 @@ def undone():
                         setattr(place, name, then[name]) if name in then else delattr(place, name)
             for name in then.keys() - vars(place).keys():
                 setattr(place, name, then[name])
-        for name in sys.modules.keys() - names:
+        sys.modules.update(modules)
+        for name in sys.modules.keys() - modules.keys():
             del sys.modules[name]
+        for table, then in tables:
+            if table != then:
+                table.clear()
+                table.update(then)
         random.setstate(states[0])
         torch.set_rng_state(states[1])
         sys.setrecursionlimit(limit)
@@ -101,7 +120,10 @@ def _lack(error):
     """What is not here, if an error is not the reader's; else ''."""
     if NotHere.noted:
         return NotHere.noted[0]
-    if isinstance(error, OSError | EOFError | ModuleNotFoundError | MemoryError):
+    if str(error).startswith(ELSEWHERE):
+        return str(error)
+    mixed = isinstance(error, TypeError) and "'ndarray'" in str(error) and "'Tensor'" in str(error)
+    if mixed or isinstance(error, OSError | EOFError | ModuleNotFoundError | MemoryError):
         return f"{type(error).__name__}: {error}".removesuffix(": ")
     frames = traceback.extract_tb(error.__traceback__)
     own = not frames or not frames[-1].filename.startswith(OURS) or hasattr(error, "on_purpose")
@@ -142,8 +164,15 @@ def verdict_on(source, judge):
         lack = _lack(error)
         verdict = _stopped(error)
     if lack:
-        verdict = _verdict("missing", MISSING.format(lack))
+        verdict = _verdict("missing", MISSING.format(_bounded(lack)))
+    for part in ("message", "example"):
+        verdict[part] = _bounded(verdict[part])
     return verdict | {"printed": printed.shown()}
+
+
+def _bounded(text):
+    cut = len(text) - MOST_SHOWN
+    return f"{text[:MOST_SHOWN]}\n… ({cut} characters more)" if cut > 0 else text
 
 
 def _checked(check, run, called=""):

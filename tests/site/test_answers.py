@@ -193,3 +193,40 @@ def test_on_a_phone_nothing_is_cut_off_and_all_is_large_enough(browser: Browser,
                 )
                 assert min(sizes) >= 24, (name, sizes)
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= 375
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        '"exercises": {"__proto__": {"solved": "whole"}}',
+        '"exercises": {"a/b": null}',
+        '"exercises": ["whole"]',
+        '"chapters": {"constructor": {"sections": [], "of": 1, "answers": {}}}',
+        '"pieces": {"04": 3}',
+        '"last": 5',
+    ],
+)
+def test_a_file_of_nonsense_is_refused(part: str) -> None:
+    rule = """({ checked }, [, text]) => {
+        try { checked(JSON.parse(text)); return "taken"; } catch (error) { return error.message; }
+    }"""
+    text = f'{{"version": 1, "chapters": {{}}, {part}}}'
+    preset = "globalThis.localStorage = {}; globalThis.Storage = Object;"
+    (said,) = in_node(ROOT / "site" / "store.js", rule, None, [text], preset)
+    assert said == "it is not a progress file of this course"
+
+
+def test_what_no_longer_fits_into_the_storage_lasts_as_long_as_the_page(
+    browser: Browser, site: str
+) -> None:
+    with new_context(browser) as context:
+        stored = json.dumps(json.dumps({"version": 1, "chapters": {}}))
+        context.add_init_script(f"localStorage.setItem('road-to-gpt', {stored})")
+        visit = Visit(context, site, CHAPTER)
+        visit.page.evaluate("void (Storage.prototype.setItem = () => { throw new Error('full'); })")
+        place = exercise(visit, MASK)
+        fill(place, RIGHT)
+        check(place, "Right. ")
+        place.get_by_text("✓ solved").wait_for()
+        kept = visit.page.locator("[data-progress=said]").filter(has_text="keeps nothing")
+        kept.wait_for(state="attached")

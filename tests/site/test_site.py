@@ -509,7 +509,7 @@ def test_a_page_on_a_phone(browser: Browser, site: str, path: str) -> None:
 def test_what_is_far_from_the_screen_is_not_measured(context: BrowserContext, site: str) -> None:
     """To measure it would draw it, which on a phone took longer than all else together."""
     page = Visit(context, site, CHAPTER).page
-    listing = page.locator("pre:visible").last
+    listing = page.locator(".highlight pre:visible").last
     page.wait_for_timeout(500)  # the theme's own look came 300 ms after a change
     assert listing.get_attribute("tabindex") is None
     listing.scroll_into_view_if_needed()

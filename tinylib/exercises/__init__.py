@@ -264,8 +264,8 @@ def _first_look(output: Any, right: Any) -> str:
         return f"Here the answer should be {rights}, and yours is {yours}."
     if got.isnan().any():
         return (
-            "There are NaNs. They come from 0/0 or ∞ − ∞, as in a mean over nothing, or in a "
-            "softmax over nothing but −∞."
+            "There are NaNs. They come from 0/0, ∞ − ∞ or ∞/∞, as in a mean over nothing, in a "
+            "softmax over nothing but −∞, or where the exponential of a large number is ∞."
         )
     if got.ndim == 2 and same(got.mT, wanted):
         return "This is the transpose of the right answer: rows and columns have changed places."

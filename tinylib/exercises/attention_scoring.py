@@ -125,11 +125,12 @@ check_unit_variance = Exercise(
         scores = q @ k.T
         return scores / (s_q * s_k * k.shape[-1] ** 0.5)
     """,
-    insight="Each product has the variance s_q² s_k², and k of them are added. With s_q = s_k = 1 "
-    "the divisor is √k, the one of the scaled dot product.",
+    insight="Each product has the variance s_q² s_k², and d_k of them are added. With s_q = s_k = "
+    "1 the divisor is √d_k, the one of the scaled dot product.",
     slips="""
     k.shape[-1] ** 0.5 → k.shape[-1]
-        You divided by k. The *variance* of a sum of k products grows like k, its spread like √k.
+        You divided by d_k. The *variance* of a sum of d_k products grows like d_k, its spread like
+        √d_k.
     k.shape[-1] → k.shape[0]
         You took the number of keys. What is added up are k products, as many as a key is wide.
     k.shape[-1] → q.shape[0]
