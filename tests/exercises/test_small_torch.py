@@ -237,6 +237,40 @@ def test_readers_errors_are_named_and_all_else_is_not_here() -> None:
         assert "answer(x):" not in source or "when the check calls answer(x, t)" in small["example"]
 
 
+# What stands in an answer that is right but for this, and the verdict.
+FOUND = r"""
+right: assert torch.equal([*reversed(x)][0], x[-1]) | x.softmax(axis=-1) | np.allclose(x, x)
+right: np.arange(4).reshape(2, 2)[[0, 1]] * np.arange(3)[1] | x * np.ones(3)[1] | np.ones(2)[0] * x
+right: x[0] = 1.5; x[[0, 1]] = 2.0; x[:, :1] = torch.ones(1); x[x > 1] = 2; x[0] = np.ones(2)[0]
+right: torch.linalg.norm(x, dim=1, keepdims=True); x.sum(axis=0, keepdims=True); f"{x.sum():>9.2f}"
+missing: import copy; copy.copy(x) | import pickle; pickle.dumps(x) | torch.linalg.norm(x, 1)
+missing: torch.linalg.norm(x, torch.inf) | torch.var_mean(x, 0, True) | torch.var_mean(x, False)
+missing: x @ np.ones(3) | np.ones(3) / x | x ** np.ones(3) | np.ones(3) < x | x > np.ones(3)
+missing: np.ones(3) + x | x - np.ones(3) | torch.add(x, np.ones(3)) | x == np.ones(3) | x.sum().mT
+missing: np.arange(3) // np.arange(3) | np.arange(3) % np.arange(3) | np.ones(2)[[[0, 1], [1, 0]]]
+missing: x.repeat(1, True) | torch.zeros(True) | x[False] = 0 | torch.block_diag() | torch.Tensor()
+missing: np.sum(x) | np.mean(x, 0) | np.max(x) | np.min(x) | np.prod(x) | np.std(x) | np.any(x)
+missing: import torch.nn.functional as F; F.softmax(x, axis=1); F.log_softmax(x, axis=1)
+missing: torch.nn.functional.log_softmax(x, axis=1) | torch.nn.functional.normalize(x, axis=1)
+missing: torch.norm(x, axis=1) | x.norm(axis=1) | x.repeat_interleave(-1) | torch.rand_like(x > 0)
+missing: x.repeat_interleave(times=2) | torch.randn_like(x > 0)
+raised: x[:] = [1.0] | x[0] = (1.0,) | x[:] = np.ones(3) | x[t] = [[1.0]] | x[0] = None
+raised: torch.arange(3)[[0, 1]] = torch.ones(2) | x[[0, 1]] = x[:2].double() | f"{x:>10}"
+raised: (x > 0).requires_grad_() | torch.arange(3).requires_grad_()
+wrong: y = y * 0 + torch.empty_like(y) | y = torch.empty(len(x))
+"""
+LINES = [line.split(": ", 1) for line in FOUND.strip().split("\n")]
+CASES = [(kind, use) for kind, uses in LINES for use in uses.split(" | ")]
+
+
+def test_what_an_attack_has_found_gets_no_false_verdict() -> None:
+    form = "def answer(x, t):\n    y, x = x @ x[t], x.clone()\n    {}\n    return y"
+    answers = [("self_attention", "scores", form.format(use)) for _, use in CASES]
+    for (kind, use), answer, small in zip(CASES, answers, small_verdicts(answers), strict=True):
+        assert small["kind"] == kind, (use, small)
+        assert kind in ("missing", "wrong") or verdict(answer)[0] == kind, use
+
+
 # What it computes -----------------------------------------------------------------------------
 
 COMPUTE = """
@@ -283,7 +317,7 @@ x.sort(-1, descending=True), x3.topk(2), i.unique(return_counts=True)
 x.mean(), x.std(), x.var(0, correction=0), x.prod(1)
 x.cumsum(1), x.norm(dim=0), b.any(1), i.sum(-1)
 x.tril(-1), torch.triu(torch.ones(3, 3), 1).bool(), torch.eye(2, 3)
-torch.diag(v), torch.block_diag(x, x)
+torch.diag(v)
 torch.cat([x, i], 1), torch.stack([v, v], -1), x.split(2, 1)
 x.chunk(2), v.repeat(2, 1), v.repeat_interleave(2)
 torch.arange(5, 0, -2), torch.arange(0, 1, 0.3), torch.linspace(0, 1, 4)

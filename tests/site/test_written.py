@@ -246,6 +246,8 @@ def test_a_mistake_is_named_with_its_line(scores: Written) -> None:
     assert scores.editor.evaluate(chosen) == "    return x @ x.T[t"
     assert scores.ask("def answer(x, t):\n    y = x\n    return yy")[0] == "raised"
     assert "Select line 3" in scores.verdict.inner_text()
+    kind, message = scores.ask("def answer(x):\n    return x\n")
+    assert kind == "raised" and "It must take exactly these, in this order." in message
 
 
 def test_what_is_not_there_is_no_verdict(scores: Written) -> None:
@@ -282,12 +284,14 @@ FLOODS = [
     'print("x" * 50_000_000)',
     "import warnings\n    for i in range(10 ** 4): warnings.warn(str(i))",
 ]
+LONG_ERROR = "def answer(x, t):\n    raise ValueError('x ' * 10_000_000)"
 
 
 def test_a_flood_is_cut_and_judged(scores: Written) -> None:
     for body in FLOODS:
         assert scores.ask(f"def answer(x, t):\n    {body}\n    return x @ x[t]")[0] == "right"
         assert len(scores.said.inner_text()) < 6_000
+    assert scores.ask(LONG_ERROR)[0] == "raised" and len(scores.said.inner_text()) < 6_000
 
 
 LEFT_BEHIND = """
@@ -295,6 +299,9 @@ import builtins, random, math
 torch.Tensor.softmax = torch.softmax = torch.Tensor.__matmul__ = None
 torch.manual_seed(0)
 builtins.sum = math.sqrt = None
+import sys, tinylib.exercises.self_attention
+tinylib.exercises.self_attention.check_scores.cases = lambda: iter([])
+sys.modules["torch"] = None
 def answer(x, t):
     x.fill_(0)
     return x
@@ -303,8 +310,8 @@ def answer(x, t):
 
 def test_an_answer_leaves_nothing_to_the_next(scores: Written) -> None:
     scores.ask(LEFT_BEHIND)
-    source = "import math\ndef answer(x, t):\n    math.sqrt(sum([4]))\n    return x @ x[t]"
-    assert scores.ask(source)[0] == "right"
+    source = "import math, torch\ndef answer(x, t):\n    math.sqrt(sum([4]))\n    return x @ x[t]"
+    assert scores.ask(source)[0] == "right" and scores.ask(f"{source}[t]")[0] == "raised"
 
 
 ENDLESS = ["while True:\n        try: pass\n        except BaseException: pass"]

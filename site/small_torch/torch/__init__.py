@@ -14,9 +14,9 @@ from torch import _tensor as _core
 
 for _name in "pointwise indexing shapes reductions linalg random making gradients printing".split():
     _importlib.import_module(f"torch._{_name}")
-from torch import _functional, _gradients, _modules, _optim, _pointwise  # noqa: E402
+from torch import _functional, _gradients, _modules, _optim, _pointwise, _reductions  # noqa: E402
 
-for _name in "cumsum index_fill scatter scatter_add tril triu".split():
+for _name in "cumsum scatter scatter_add tril triu".split():
     if f"{_name}_" in _core.METHODS:
         setattr(_core.Tensor, f"{_name}_", _core.in_place(getattr(_core.Tensor, _name)))
 TORCH = _core.TORCH | _dtypes.DTYPES
@@ -39,7 +39,7 @@ for _name, _members in {
     "fx": {},
     "fx.experimental": {},
     "fx.experimental.proxy_tensor": {"get_proxy_mode": lambda: None},
-    "linalg": _listed("matrix_power", "norm") | {"vector_norm": TORCH["norm"]},
+    "linalg": _listed("matrix_power") | _reductions.NORMS,
     "nn": _modules.NN,
     "nn.functional": _functional.FUNCTIONAL,
     "nn.init": _modules.INIT,

@@ -83,4 +83,3 @@ class finfo:
         wide = type is float64
         self.max = 1.7976931348623157e308 if wide else 3.4028234663852886e38
         self.min, self.eps = -self.max, 2.0**-52 if wide else 2.0**-23
-        self.tiny = self.smallest_normal = 2.0**-1022 if wide else 2.0**-126

@@ -20,8 +20,19 @@ def _lines(name):
 KNOWN = {line.split()[0]: frozenset(line.split()[1:]) for line in _lines("names.txt")}
 # For each key the kind of the error and its words, with gaps.
 WORDS = {key: words for key, *words in (line.split(" ", 2) for line in _lines("words.txt"))}
-# Other names of arguments: NumPy's, which torch takes as well, and one of torch's own.
-SYNONYMS = {"axis": "dim", "keepdims": "keepdim", "repeats": "times"}
+WORDS |= {
+    "assign": ["TypeError", "can't assign a {} to a torch.{}Tensor"],
+    "format": ["TypeError", "unsupported format string passed to {}.__format__"],
+    "index_put": [
+        "RuntimeError",
+        "Index put requires the source and destination dtypes match, "
+        "got {} for the destination and {} for the source.",
+    ],
+    "floats": ["RuntimeError", "only Tensors of floating point dtype can require gradients"],
+}
+# Other names of arguments: NumPy's, which torch takes as well, if it is not in Python itself.
+SYNONYMS = {"axis": "dim", "keepdims": "keepdim"}
+PLAIN = "flip norm roll split unflatten unfold".split()  # functions that do not take them
 # What may be asked for because it is so anyway.
 GRANTED = {"device": (None, "cpu"), "out": (None,), "pin_memory": (False,), "generator": (None,)}
 # Arguments of only one type, by their names.
@@ -114,7 +125,7 @@ def fitted(function):
     return call
 
 
-def public(function, name="", bound=False):
+def public(function, name="", bound=False, synonyms=SYNONYMS):
     """The function as readers call it, or the method if it is bound to a tensor.
 
     It takes the synonyms of arguments and checks types. An error that was not raised on purpose
@@ -132,7 +143,7 @@ def public(function, name="", bound=False):
             if key == "input":
                 args = (value, *args)
             elif key not in GRANTED or all(value != granted for granted in GRANTED[key]):
-                kwargs[SYNONYMS.get(key, key)] = value
+                kwargs[key if name in PLAIN else synonyms.get(key, key)] = value
         try:
             for i, key, kind in typed:
                 value = args[i] if i < len(args) else kwargs.get(key)

@@ -10,7 +10,9 @@ FUNCTIONAL = {name: TORCH[name] for name in ("relu", "sigmoid", "tanh")}
 def functional(*functions, **named):
     """Functions of torch.nn.functional; also a decorator."""
     named |= {function.__name__: function for function in functions}
-    FUNCTIONAL.update({name: public(function, name) for name, function in named.items()})
+    FUNCTIONAL.update(
+        {name: public(function, name, synonyms={}) for name, function in named.items()}
+    )
     return FUNCTIONAL[next(iter(named))]
 
 
@@ -35,7 +37,10 @@ def gelu(t, approximate="none"):
 
 @functional
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
-    x1, x2 = TORCH["broadcast_tensors"](*(_floating(x, "cosine_similarity") for x in (x1, x2)))
+    x1, x2 = (
+        _floating(x, "cosine_similarity").expand(broadcast_shapes(x1.shape, x2.shape))
+        for x in (x1, x2)
+    )
     lengths = [(x * x).sum(dim).sqrt().clamp(min=eps) for x in (x1, x2)]
     return (x1 * x2).sum(dim) / (lengths[0] * lengths[1])
 

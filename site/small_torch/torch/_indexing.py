@@ -122,8 +122,23 @@ def __getitem__(t, item):
 
 @method
 def __setitem__(t, item, value):
+    here(
+        not any(isinstance(i, bool) for i in (item if isinstance(item, tuple) else [item])),
+        "a truth value as an index",
+    )
     shape, strides, at = locate(t, item)
     at = at if strides is None else places(shape, strides, at)
+    kind = "numpy.ndarray" if hasattr(value, "__as_operand__") else type(value).__name__
+    number = getattr(value, "shape", 0) == () and value.dtype in (int64, float64)
+    need(number or isinstance(value, Tensor | int | float), "assign", kind, t.dtype.title)
+    same = strides is not None or not isinstance(value, Tensor) or value.dtype is t.dtype
+    need(
+        same or prod(value.shape) == 1,
+        "index_put",
+        t.dtype.title,
+        getattr(value, "dtype", t.dtype).title,
+    )
+    here(same, "one number of another dtype for an index of tensors")
     value = value if isinstance(value, Tensor) else TORCH["tensor"](value)
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = value[0]
@@ -157,9 +172,7 @@ def _places_along(t, d, index):
 
 
 @both
-def take_along_dim(t, indices, dim=None):
-    if dim is None:
-        return t.flatten().gather(0, indices.flatten())
+def take_along_dim(t, indices, dim):
     d = axis(dim, t.ndim)
     wide = broadcast_shapes(*(x.select(d, 0).unsqueeze(d).shape for x in (t, indices)))
     t, indices = (x.expand(*wide[:d], x.shape[d], *wide[d + 1 :]) for x in (t, indices))
@@ -178,13 +191,6 @@ def _scattered(t, dim, index, src, add=False):
     back = (lambda g: g) if add else (lambda g: g.scatter(d, index, 0.0))
     once = add or len({*at}) == len(at)  # else which of the numbers stays is left to chance
     return record(out, (t, back), (src, (lambda g: g.gather(d, index)) if once else None))
-
-
-@both
-def index_fill(t, dim, index, value):
-    out = t.detach().clone()
-    out[(slice(None),) * axis(dim, t.ndim) + (index,)] = value
-    return record(out, (t, None))
 
 
 @both

@@ -169,6 +169,7 @@ def _einsum_back(i, named, out, sizes, operands):
 
 
 def _operator(t, other):
+    here(not hasattr(other, "__as_operand__"), "an array with a tensor")
     return matmul(t, other) if isinstance(other, Tensor) else NotImplemented
 
 

@@ -1,6 +1,6 @@
 """The part of torch that the exercises need, in plain Python: new tensors."""
 
-from math import ceil
+from math import ceil, nan
 
 from torch._tensor import *
 
@@ -42,7 +42,8 @@ def tensor(data, *, dtype=None, requires_grad=False):
 def _full(name, size, value, dtype, requires_grad=False):
     shape = sizes_of(name, size)
     need(all(n >= 0 for n in shape), "negative", name)
-    out = make(dtype.hold([value]) * room(prod(shape)), shape, dtype)
+    luck = nan if dtype.kind == FLOAT else 251 if dtype.itemsize == 1 else 2**30 + 1
+    out = make(dtype.hold([luck if value is None else value]) * room(prod(shape)), shape, dtype)
     return out.requires_grad_(requires_grad)
 
 
@@ -71,7 +72,7 @@ def _constant(name, value):
     method(**{f"new_{name}": new})
 
 
-for _name, _value in {"zeros": 0, "ones": 1, "empty": 0}.items():
+for _name, _value in {"zeros": 0, "ones": 1, "empty": None}.items():
     _constant(_name, _value)
 
 

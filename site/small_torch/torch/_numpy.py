@@ -55,8 +55,12 @@ def _index(index):
     """An index of a tensor: with tensors in the place of arrays."""
     if isinstance(index, tuple):
         return tuple(map(_index, index))
-    backwards = isinstance(index, slice) and (index.step or 1) < 0
-    here(not backwards, "an index of NumPy that goes backwards")
+    here(
+        (index.step or 1) > 0
+        if isinstance(index, slice)
+        else not isinstance(index, list) or all(isinstance(i, int | ndarray) for i in index),
+        "such an index of NumPy",
+    )
     return index.__as_operand__() if isinstance(index, ndarray) else index
 
 
@@ -81,6 +85,8 @@ class ndarray:
         """What it is beside a tensor: NumPy's numbers count as numbers."""
         return self.tensor if self.ndim else self.tensor.item()
 
+    __copy__ = __reduce_ex__ = refused("`copy` and `pickle` of an array")
+
     def __getattr__(self, name):
         lacking("numpy.ndarray", "numpy.ndarray")(name)
 
@@ -90,7 +96,7 @@ class ndarray:
         return ndarray(self.tensor[_index(index)])
 
     def __setitem__(self, index, value):
-        self.tensor[_index(index)] = _tensor(value)
+        self.tensor[_index(index)] = _tensor(value).to(self.dtype)
 
     def __iter__(self):
         return map(ndarray, self.tensor)
@@ -112,11 +118,6 @@ class ndarray:
         return round(self.tensor.item(), digits)
 
 
-def errstate(**settings):
-    """NumPy's warnings are none of the small torch's."""
-    return contextlib.nullcontext()
-
-
 # Functions, each by the one of torch --------------------------------------------------------------
 
 
@@ -126,6 +127,11 @@ def _public(function, name):
 
     @wraps(function)
     def call(*args, **kwargs):
+        here(
+            name in "allclose array array_equal asarray where".split()
+            or not any(isinstance(x, Tensor) for x in (*args, *kwargs.values())),
+            f"`np.{name}` of a tensor",
+        )
         try:
             found = of_torch(*args, **kwargs)
             return ndarray(found) if isinstance(found, Tensor) else found
@@ -147,7 +153,12 @@ def _of_two(of, floats=False):
         pair = _common(x1, x2)
         try:
             return of(*(map(_floats, pair) if floats else pair))
-        except RuntimeError:  # the sizes do not fit
+        except RuntimeError as error:
+            here(
+                getattr(error, "on_purpose", "")
+                in "broadcast batch2 dot_sizes mat1 matmul_dims matvec".split(),
+                f"NumPy here ({error})",
+            )
             shapes = [str((*t.shape,)).replace(" ", "") for t in pair]
             raise wrong("np_matmul" if of is TORCH["matmul"] else "np_broadcast", *shapes) from None
 
@@ -156,7 +167,8 @@ def _of_two(of, floats=False):
 
 def _operator(of, swapped):
     def operate(a, other):
-        if isinstance(other, Tensor) or not isinstance(other, ndarray | int | float | list | tuple):
+        here(not isinstance(other, Tensor) or not a.ndim, "an array with a tensor")
+        if not isinstance(other, ndarray | int | float | list | tuple):
             return NotImplemented  # a tensor decides itself
         return of(other, a) if swapped else of(a, other)
 
@@ -304,5 +316,13 @@ for _name in f"{OF_ARRAYS} reshape dot clip round argsort".split():
 ndarray.astype = _public(lambda a, dtype: a.tensor.to(_dtype(dtype), copy=True), "astype")
 ndarray.copy = _public(lambda a: a.tensor.clone(), "copy")
 ndarray.flatten = _public(lambda a: a.tensor.flatten().clone(), "flatten")
-NUMPY = FUNCTIONS | DTYPES | {"bool_": torch.bool, "errstate": errstate, "ndarray": ndarray}
+NUMPY = (
+    FUNCTIONS
+    | DTYPES
+    | {
+        "bool_": torch.bool,
+        "errstate": lambda **settings: contextlib.nullcontext(),
+        "ndarray": ndarray,
+    }
+)
 NUMPY |= {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None}

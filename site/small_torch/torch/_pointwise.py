@@ -232,6 +232,7 @@ def two(name, a, b):
         shape = a.shape if a.shape == b.shape else broadcast_shapes(a.shape, b.shape)
     else:
         a, b = (x.__as_operand__() if hasattr(x, "__as_operand__") else x for x in (a, b))
+        here(not (isinstance(a, Tensor) and isinstance(b, Tensor)), "an array with a tensor")
         for place, x in enumerate((a, b)):
             fits = isinstance(x, Tensor) or (name not in OF_TENSORS and isinstance(x, int | float))
             key = "other" if place else "input"
@@ -263,7 +264,7 @@ both(**{name: _two(name) for name in BINARY if name != "pow"})
 
 
 def power(a, exponent):
-    simple = isinstance(a, Tensor) and a.dtype.kind == FLOAT and not isinstance(exponent, Tensor)
+    simple = isinstance(a, Tensor) and a.dtype.kind == FLOAT and type(exponent) in (int, float)
     if simple and exponent in (0.5, 2):
         return a.sqrt() if exponent == 0.5 else a.square()
     return two("pow", a, exponent)
@@ -365,7 +366,7 @@ def _operator(name, swapped=False):
     def operate(t, other):
         if not isinstance(other, Tensor | int | float):
             here(not isinstance(other, complex), "complex numbers")
-            if not hasattr(other, "__as_operand__") or (swapped and other.ndim):
+            if not hasattr(other, "__as_operand__"):
                 return NotImplemented
         return of(other, t) if swapped else of(t, other)
 

@@ -89,6 +89,7 @@ default = Generator()
 def _drawn(name, size, dtype, draw, generator):
     """A tensor of floats from the generator."""
     shape, dtype = sizes_of(name, size), as_dtype(dtype, float32)
+    here(dtype.kind == FLOAT, "random floats as integers")
     return make(dtype.hold(draw(generator or default, prod(shape), dtype is float64)), shape, dtype)
 
 

@@ -96,6 +96,23 @@ def norm(t, p=2, dim=None, keepdim=False):
     return (t.abs() ** p).sum(dim, keepdim) ** (1 / p)
 
 
+NORMS = {  # of torch.linalg, where some norms of matrices are none of their numbers
+    "norm": lambda t, ord=None, dim=None, keepdim=False: (
+        here(
+            ord != "fro"
+            if isinstance(dim, int) or (dim is None and t.ndim == 1)
+            else ord is None or (ord == "fro" and t.ndim == 2),
+            f"the norm {ord} of a matrix",
+        )
+        or norm(t, ord, dim, keepdim)
+    ),
+    "vector_norm": lambda t, ord=2, dim=None, keepdim=False: (
+        here(not isinstance(ord, str), f"the norm {ord}") or norm(t, ord, dim, keepdim)
+    ),
+}
+NORMS = {name: public(of, f"linalg_{name}") for name, of in NORMS.items()}
+
+
 # Softmax ------------------------------------------------------------------------------------------
 
 
@@ -324,8 +341,9 @@ both(
     std=_std,
 )
 function(
-    var_mean=lambda t, dim=None, keepdim=False, *, correction=1: (
-        var(t, dim, True, keepdim, correction=correction),
+    var_mean=lambda t, dim=None, *, keepdim=False, correction=1: (
+        here(not isinstance(dim, bool), "`var_mean`, called like this")
+        or var(t, dim, True, keepdim, correction=correction),
         t.mean(dim, keepdim),
     ),
 )

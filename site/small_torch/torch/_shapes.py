@@ -111,12 +111,6 @@ def expand(t, *size):
     return view_of(t, shape, strides, t._offset)
 
 
-@function
-def broadcast_tensors(*tensors):
-    shape = broadcast_shapes(*(t.shape for t in tensors))
-    return tuple(t.expand(shape) for t in tensors)
-
-
 @method
 def unfold(t, dimension, size, step):
     d = axis(dimension, t.ndim)
@@ -166,12 +160,13 @@ def repeat(t, *sizes):
 
 
 @both
-def repeat_interleave(t, times=None, dim=None):
+def repeat_interleave(t, repeats=None, dim=None):
     t, dim = (t.flatten(), 0) if dim is None else (t, dim)
     n = t.shape[axis(dim, t.ndim)]
-    fits = times.numel() in (1, n) if isinstance(times, Tensor) else times is not None
+    fits = repeats.numel() in (1, n) if isinstance(repeats, Tensor) else repeats is not None
     here(fits, "`repeat_interleave` with so many numbers")
-    each = [integer(count) for count in spread(times, (n,))]
+    each = [integer(count) for count in spread(repeats, (n,))]
+    here(min(each, default=0) >= 0, "`repeat_interleave` by a negative number")
     return picked_along(t, dim, [i for i, count in enumerate(each) for _ in range(count)])
 
 
@@ -274,17 +269,6 @@ def diag(t, diagonal=0):
     n, down, right = len(t) + abs(diagonal), max(-diagonal, 0), max(diagonal, 0)
     at = TORCH["tensor"]([(i + down) * n + i + right for i in range(len(t))], dtype=int64)
     return TORCH["zeros"](n * n, dtype=t.dtype).scatter(0, at, t).view(n, n)
-
-
-@function
-def block_diag(*tensors):
-    parts = [t if t.ndim == 2 else t.reshape(1, -1) for t in tensors]
-    width, rows, at = sum(t.shape[1] for t in parts), [], 0
-    for t in parts:
-        left, right = (t.new_zeros(len(t), n) for n in (at, width - at - t.shape[1]))
-        rows.append(cat([left, t, right], 1))
-        at += t.shape[1]
-    return cat(rows)
 
 
 def _of_tuple(name):

@@ -85,7 +85,7 @@ class Tensor:
     _turn = 0  # the how manieth tensor with a history it is
 
     def __new__(cls, *args, **kwargs):
-        here(not kwargs, "`torch.Tensor`, called like this")
+        here(args and not kwargs, "`torch.Tensor`, called like this")
         if len(args) == 1 and not isinstance(args[0], int):
             return TORCH["tensor"](args[0], dtype=float32)
         return TORCH["zeros"](*args)
@@ -93,13 +93,14 @@ class Tensor:
     ndim = property(lambda t: len(t.shape))
     is_leaf = property(lambda t: t._parents is None)
     T = property(lambda t: t.permute([*reversed(range(t.ndim))]))
-    mT = property(lambda t: t.transpose(-2, -1))
+    mT = property(lambda t: here(t.ndim, "`mT` without axes") or t.transpose(-2, -1))
     data = property(lambda t: t.detach(), lambda t, other: t.__dict__.update(_storage(other)))
 
     def __getattr__(self, name):
         lacking("torch.Tensor", type(self).__name__)(name)
 
     __hash__ = object.__hash__
+    __copy__ = __reduce_ex__ = refused("`copy.copy` and `pickle` of a tensor")
 
     def _only(self, key="one_number", *gaps):
         """Its only number."""
@@ -120,11 +121,14 @@ PYTHON = {  # what Python's own functions ask of a tensor
     "__float__": lambda t: float(t._only()),
     "__int__": lambda t: int(t._only()),
     "__index__": lambda t: need(t.dtype.kind != FLOAT, "one_index") or int(t._only("one_index")),
-    "__format__": lambda t, spec: format(repr(t) if t.shape else t.item(), spec),
+    "__format__": lambda t, spec: (
+        need(not (t.shape and spec), "format", type(t).__name__)
+        or format(repr(t) if t.shape else t.item(), spec)
+    ),
     "__contains__": lambda t, value: (
         need(isinstance(value, ITEM), "contains", type(value)) or bool((t == value).any())
     ),
-    "__reversed__": lambda t: t.flip([*range(t.ndim)]),
+    "__reversed__": lambda t: t.flip(0) if t.shape else t,
 }
 ITEM, NO = Tensor | int | float, "no values"
 for _name, _of in PYTHON.items():
@@ -294,6 +298,7 @@ def axes(dim, ndim):
 def sizes_of(name, sizes):
     """A shape, given as one sequence or as several numbers."""
     need(sizes, "missing", name, 1, '"size"')
+    here(not any(isinstance(n, bool) for n in unpacked(sizes)), "truth values as sizes")
     for i, n in enumerate(sizes := unpacked(sizes)):
         fits, kind = hasattr(n, "__index__") and not getattr(n, "ndim", 0), type(n).__name__
         need(fits or i, "argument", name, "size", 1, "tuple of ints", kind)
@@ -354,7 +359,11 @@ method(
     dim=lambda t: t.ndim,
     is_contiguous=lambda t: t._strides == row_major(t.shape),
     item=lambda t: t._only("item", prod(t.shape)),
-    requires_grad_=lambda t, requires_grad=True: setattr(t, "requires_grad", requires_grad) or t,
+    requires_grad_=lambda t, requires_grad=True: (
+        need(t.dtype.kind == FLOAT or not requires_grad, "floats")
+        or setattr(t, "requires_grad", requires_grad)
+        or t
+    ),
     size=lambda t, dim=None: t.shape if dim is None else t.shape[axis(dim, t.ndim)],
     stride=lambda t, dim=None: t._strides if dim is None else t._strides[axis(dim, t.ndim)],
     tolist=lambda t: nested(numbers(t), t.shape),
