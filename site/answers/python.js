@@ -242,7 +242,9 @@ async function run(own, name, given) {
   if (running !== own) return undefined;
   own.begun = true;
   const seconds = LIMIT / 1000;
-  const late = `Your answer took longer than ${seconds} seconds, so it was stopped. If it has a loop, look at what ends it.`;
+  const late =
+    `Your answer took longer than ${seconds} seconds, so it was stopped. ` +
+    "If it has a loop, look at what ends it.";
   const timer = setTimeout(() => running === own && end(late), LIMIT);
   try {
     worker.postMessage({ name, given });
