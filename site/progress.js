@@ -1,6 +1,6 @@
 // What a reader has read and answered: shown in the page, and as a file if they ask for one.
 
-import { checked, forget, isKept, keep, load, merge } from "./store.js";
+import { checked, download, forget, isKept, keep, load, merge } from "./store.js";
 
 const READ = 1500; // ms in the middle of the screen: then a section counts as visited
 
@@ -153,12 +153,8 @@ const fileInput = /** @type {HTMLInputElement} */ (panel?.querySelector("input[t
 
 const actions = {
   save() {
-    const file = new Blob([JSON.stringify(load(), null, 1)], { type: "application/json" });
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(file);
-    link.download = "road-to-gpt-progress.json";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    const state = JSON.stringify(load(), null, 1);
+    download("road-to-gpt-progress.json", state, "application/json");
     statusLine.textContent = "Saved to your downloads.";
   },
   load() {

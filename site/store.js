@@ -128,3 +128,13 @@ export function merge(state, found) {
   state.pieces = { ...found.pieces, ...state.pieces };
   state.last ??= found.last;
 }
+
+/** Let the browser save a text as a file.
+ * @param {string} name @param {string} text @param {string} type */
+export function download(name, text, type) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

@@ -1,7 +1,7 @@
 // The reader's own my_gpt.py: the chapter's piece is written and checked here, and the file is
 // shown, downloaded, and opened again.
 
-import { keep, load } from "../store.js";
+import { download, keep, load } from "../store.js";
 import { FORM, HEAD, REST, above, cut, fileOf, joined, parts } from "./pieces.js";
 import { announce, el, statusLine } from "./words.js";
 
@@ -22,14 +22,6 @@ function course() {
 
 const own = () => load().pieces ?? {};
 const nameOf = (number) => `my_gpt/${number}`; // of the piece, among the exercises
-
-/** @param {string} text */
-function download(text) {
-  const link = el("a", { download: NAME });
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/x-python" }));
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
 
 /** What a part is called: “04 Attention scoring”.
  * @param {import("./pieces.js").Course} pieces @param {string} number */
@@ -64,7 +56,10 @@ export function ownFile(place) {
   link?.addEventListener("click", (event) => {
     if (!Object.keys(own()).length) return; // the link has the course's file
     event.preventDefault();
-    course().then((pieces) => download(fileOf(own(), pieces, number)), failed);
+    course().then(
+      (pieces) => download(NAME, fileOf(own(), pieces, number), "text/x-python"),
+      failed,
+    );
   });
 
   const failed = () =>

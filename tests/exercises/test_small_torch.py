@@ -11,11 +11,8 @@ import functools
 import importlib
 import json
 import math
-import os
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -25,10 +22,10 @@ import pytest
 import torch
 from amounts import THOROUGH, git, many
 from chapter_exercises import EXERCISES, FENCE, ROOT, answer_of
+from small_torch import SMALL, on_small_torch
 
 from tinylib.exercises import read_slips
 
-SMALL = ROOT / "site/small_torch"
 NAMES = SMALL / "torch/names.txt"
 OWNERS = """torch torch.Tensor torch.autograd torch.autograd.functional torch.compiler torch.linalg
 torch.nn torch.nn.Module torch.nn.functional torch.nn.init torch.nn.utils torch.nn.utils.rnn
@@ -36,20 +33,6 @@ torch.optim torch.optim.lr_scheduler torch.special torch.utils numpy numpy.ndarr
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 CHECKS = {(posed.stem, posed.slug): posed.check for posed in EXERCISES}
 Answer = tuple[str, str, str]  # stem, slug, source
-
-
-def on_small_torch(program: str, given: Any) -> Any:
-    """What a program writes, as JSON, of what it is given, on the small torch."""
-    run = subprocess.run(
-        [sys.executable, "-c", f"import json, sys\n{program}"],
-        input=json.dumps(given),
-        env=os.environ | {"PYTHONPATH": f"{SMALL}{os.pathsep}{ROOT}"},
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-    )
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
 
 
 def small_verdicts(answers: list[Answer]) -> list[dict[str, Any]]:

@@ -20,16 +20,6 @@ def _lines(name):
 KNOWN = {line.split()[0]: frozenset(line.split()[1:]) for line in _lines("names.txt")}
 # For each key the kind of the error and its words, with gaps.
 WORDS = {key: words for key, *words in (line.split(" ", 2) for line in _lines("words.txt"))}
-WORDS |= {
-    "assign": ["TypeError", "can't assign a {} to a torch.{}Tensor"],
-    "format": ["TypeError", "unsupported format string passed to {}.__format__"],
-    "index_put": [
-        "RuntimeError",
-        "Index put requires the source and destination dtypes match, "
-        "got {} for the destination and {} for the source.",
-    ],
-    "floats": ["RuntimeError", "only Tensors of floating point dtype can require gradients"],
-}
 # Other names of arguments: NumPy's, which torch takes as well, if it is not in Python itself.
 SYNONYMS = {"axis": "dim", "keepdims": "keepdim"}
 PLAIN = "flip norm roll split unflatten unfold".split()  # functions that do not take them
