@@ -91,8 +91,10 @@ def reserve_caches(
 ) -> tuple[ReservedCache, ...]:
     """A cache for each of the model's ``blocks``: B texts, ``max_len`` tokens.
 
-    Their rows are as wide as the model's first parameter, the embeddings.
+    Its rows are as wide as the keys of the block's ``attention``, and of the
+    type of the model's first parameter, the embeddings.
     """
     w = next(model.parameters()).detach()
     blocks = model.get_submodule("blocks").children()
-    return tuple(ReservedCache(B, max_len, w) for _ in blocks)
+    keys = [dict(block.named_parameters())["attention.w_k.weight"] for block in blocks]
+    return tuple(ReservedCache(B, max_len, w[:, : len(w_k)]) for w_k in keys)
