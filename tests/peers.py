@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from tinylib.fast_modules import fast_modules
 from tinylib.generation import Sampling, choose_next
 from tinylib.gpt import GPT
+from tinylib.lab.models.smollm2 import OUTSIDE, PARTS, SIZES
 from tinylib.lab.models.torchs import arguments, as_torchs
 from tinylib.lab.models.torchs import torchs_layer as torchs_layer
+from tinylib.real_model import Llama
 from tinylib.transformer import Transformer
 from tinylib.transformer_block import TransformerConfig
 
@@ -156,6 +158,37 @@ def gpt2(model: GPT) -> Any:
     missing, unexpected = theirs.load_state_dict(weights, strict=False)
     assert not unexpected and set(missing) <= {"lm_head.weight"}
     return theirs.train(model.training)
+
+
+def llama(model: Llama) -> Any:
+    """transformers' Llama with the model's weights: there number j is turned with j + d/2."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    c = model.config
+    how: dict[str, Any] = {
+        **{name: getattr(c, ours) for name, ours in SIZES.items()},
+        "rms_norm_eps": c.eps,
+        "rope_parameters": {"rope_type": "default", "rope_theta": c.base},
+        "tie_word_embeddings": c.tied,
+        "bos_token_id": None,
+        "eos_token_id": None,
+    }
+    names = {f"{ours}.": f"{their}." for ours, (_, their) in OUTSIDE.items()}
+    for i in range(c.layers):
+        inner = {f"blocks.{i}.{name}.": f"model.layers.{i}.{p[1]}." for name, p in PARTS.items()}
+        names |= inner
+    state = {}
+    for name, w in model.state_dict().items():
+        part = name.removesuffix("weight")
+        if part.endswith(("w_q.", "w_k.")):
+            w = w.unflatten(0, (-1, c.D // c.H // 2, 2)).transpose(1, 2).flatten(0, 2)
+        state[f"{names[part]}weight"] = w.contiguous()
+    with torch.device("meta"):  # nothing is drawn, which would take seconds
+        theirs: Any = LlamaForCausalLM(LlamaConfig(**how))
+    theirs.load_state_dict(state, assign=True)
+    theirs.tie_weights()
+    theirs.model.rotary_emb = type(theirs.model.rotary_emb)(theirs.config)
+    return theirs.eval()
 
 
 def without_cache(

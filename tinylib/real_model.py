@@ -13,8 +13,9 @@ from tinylib.attention_scoring import Attended
 from tinylib.checks import check_length, check_positive
 from tinylib.encoder_decoder import TokenEmbedding
 from tinylib.gpt import GPT
+from tinylib.fast_attention import fast_attend
 from tinylib.kv_cache import Cache, KVCache
-from tinylib.multi_head_attention import MultiHeadAttention
+from tinylib.multi_head_attention import MultiHeadAttention, split_heads
 from tinylib.normalization import RMSNorm
 from tinylib.positional_encoding import angles, rotate
 
@@ -85,6 +86,11 @@ class GroupedQueryAttention(MultiHeadAttention):
     ) -> Float[Tensor, "*B T D"]:
         if self.weights.watched or self.scores.watched:  # this one shares the heads itself
             return super().attend(q, k, v, mask, head_mask)
+        if q.shape[-2] == 1 and mask is None and head_mask is None:
+            # One token's heads of a group are several queries to the same keys: nothing is copied.
+            queries = q.unflatten(-1, (self.kv_heads, self.H // self.kv_heads, -1)).squeeze(-4)
+            keys, values = split_heads(k, self.kv_heads), split_heads(v, self.kv_heads)
+            return self.w_o(fast_attend(queries, keys, values).flatten(-3).unsqueeze(-2))
         return super().attend(q, *self.shared(k, v), mask, head_mask)
 
     def attend_with_weights(

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import torch
 import transformers
 from benchmark import arguments, machine, medians, milliseconds, save, table
-from peers import gpt2, without_cache
+from peers import gpt2, llama, without_cache
 from torch import Tensor
 
 from tinylib.attention_cost import flops
@@ -40,6 +40,7 @@ from tinylib.fast_modules import fast_modules
 from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig
 from tinylib.kv_cache import reserve_caches
+from tinylib.lab.models.smollm2 import load_smollm2
 from tinylib.lab.recipes.language_models import MODERN
 from tinylib.lab.train import weights
 
@@ -69,6 +70,7 @@ CASES = [
     Case(GPTConfig(dropout=0.0), 1, 64, 0.2, 1.0),
     Case(GPTConfig(dropout=0.0), 8, 64, 0.2),
 ]
+REAL = Case(GPTConfig(V=49152, max_len=8192, D=576, H=9, layers=30), 1, 64, 0.2, 1.1)
 
 
 def untrained(config: GPTConfig) -> GPT:
@@ -121,9 +123,22 @@ def writers(case: Case) -> dict[str, Writer]:
     return every
 
 
+def real_writers(length: int) -> dict[str, Writer]:
+    """The real model of chapter 16, and transformers' Llama with its weights."""
+    model, tokens = load_smollm2()
+    theirs, prompt = llama(model), torch.tensor([tokens.ids("Once upon a time there was a")])
+    how: dict[str, Any] = {"min_new_tokens": length, "max_new_tokens": length, "pad_token_id": 0}
+    return {
+        "transformers": lambda: theirs.generate(prompt, do_sample=False, **how)[
+            :, prompt.shape[1] :
+        ],
+        "ours": partial(generate, model, prompt, length),
+    }
+
+
 def speed(case: Case, rounds: int) -> dict[str, Any]:
     """Tokens a second of each, all texts together; how near ours are to transformers' words."""
-    every = writers(case)
+    every = real_writers(case.length) if case == REAL else writers(case)
     torch.manual_seed(1)  # of their samples
     rounds = max(1, round(rounds * case.share))
     found, tokens = medians(milliseconds(every, rounds)), case.B * case.length
@@ -271,7 +286,7 @@ def main() -> None:
     print(f"all on one thread of {found['processor']}")
     if not chosen.length:
         found["cases"] = {}
-        for case in CASES:
+        for case in (*CASES, REAL):
             found["cases"][str(case)] = speed(case, rounds)
             print_speed(str(case), found["cases"][str(case)])
     if not chosen.speed:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from amounts import many
-from peers import beside_transformers, close
+from peers import beside_transformers, close, llama
 from refresh import ROOT
 from torch import Tensor, nn
 
@@ -66,35 +66,8 @@ def theirs(**change: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def transformers_model(real: RealModel, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Theirs with the real weights: its rows of W_q and W_k turn number j with j + d/2."""
-    c = real.model.config
-    with torch.device("meta"):
-        model = theirs(
-            vocab_size=c.V,
-            hidden_size=c.D,
-            intermediate_size=c.F,
-            num_hidden_layers=c.layers,
-            num_attention_heads=c.H,
-            num_key_value_heads=c.kv_heads,
-            max_position_embeddings=c.max_len,
-            rms_norm_eps=c.eps,
-            rope_parameters={"rope_type": "default", "rope_theta": c.base},
-            tie_word_embeddings=True,
-        )
-    ours = real.model.state_dict()
-    state = {"model.embed_tokens.weight": ours["embedding.weight"]}
-    state["model.norm.weight"], state["lm_head.weight"] = ours["norm.weight"], *state.values()
-    for i in range(c.layers):
-        for name, (_, their) in smollm2.PARTS.items():
-            w = ours[f"blocks.{i}.{name}.weight"]
-            if name.endswith(("w_q", "w_k")):
-                w = w.unflatten(0, (-1, 32, 2)).transpose(1, 2).flatten(0, 2)
-            state[f"model.layers.{i}.{their}.weight"] = w
-    model.load_state_dict(state, assign=True)
-    model.tie_weights()
-    model.model.rotary_emb = type(model.model.rotary_emb)(model.config)  # its buffer, off meta
-    return model
+def transformers_model(real: RealModel) -> Any:
+    return llama(real.model)
 
 
 def kl(ours: Tensor, others: Tensor) -> float:

