@@ -16,12 +16,14 @@ import sys
 import traceback
 import types
 import warnings
+from difflib import get_close_matches
 
 import numpy
 import torch
 from torch._tensor import Grad, NotHere, refused
 
 import tinylib.exercises
+from tinylib.exercises import advice, hints
 
 FILE = "answer.py"  # the name under which Python runs what the reader wrote
 OWN = (FILE, "my_gpt.py")  # or, for a piece of the reader's file
@@ -141,21 +143,20 @@ def _stopped(error):
     if isinstance(error, SyntaxError) and error.filename == FILE:
         shown = (error.text or "").rstrip("\n")
         mark = f"\n{' ' * (error.offset - 1)}^" if error.offset and shown else ""
-        return _verdict(
-            "syntax", f"Python cannot read line {line}: {error.msg}.", shown + mark, line
-        )
-    where, source = "", ""
-    if line:
-        where, source = f" in line {line}", f"\nin: {linecache.getline(FILE, line).strip()}"
+        mark += f"\n{advice(f'{type(error).__name__}: {error.msg}: {shown}')}".rstrip()
+        message = f"Python cannot read line {line}: {error.msg.rstrip('?.')}."
+        return _verdict("syntax", message, shown + mark, line)
+    where = f" in line {line}" if line else ""
     message = f"Your code stopped with an error{where}, before `answer` was called."
-    return _verdict("raised", message, text + source, line)
+    return _verdict("raised", message, "\n".join([text, *hints(error, *OWN)]), line)
 
 
 def verdict_on(source, judge):
     """What a function says of what a reader wrote, which it runs; nothing is left behind."""
     NotHere.noted.clear()
     printed = Printed()
-    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+    for file in OWN:
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     try:
         with undone(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             verdict = judge(compile(source, FILE, "exec", dont_inherit=True))
@@ -194,7 +195,8 @@ def _checked(check, run, called=""):
         NotHere.noted.append(lack)
     line = error and _line(error)
     unlike = isinstance(error, TypeError) and line is None
-    return _verdict(found.kind, found.message, found.example + called * unlike, line)
+    lines = [found.example + called * unlike, *(hints(error, *OWN) if error and not called else [])]
+    return _verdict(found.kind, found.message, "\n".join(lines), line)
 
 
 def check(stem, slug, source):
@@ -205,8 +207,10 @@ def check(stem, slug, source):
         namespace = {"__name__": "answer", "torch": torch, "np": numpy}
         exec(code, namespace)
         if "answer" not in namespace:
-            found = "There is no `answer` in what you wrote."
-            return _verdict("raised", f"{found} The check looks for this name.")
+            found = "There is no `answer` in what you wrote. The check looks for this name."
+            for name in get_close_matches("answer", namespace, 1):
+                found += f" Is it your `{name}`?"
+            return _verdict("raised", found)
         called = f"\nwhen the check calls answer({', '.join(check.inputs)})"
         return _checked(check, lambda: check(namespace["answer"]), called)
 

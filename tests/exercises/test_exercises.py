@@ -257,13 +257,14 @@ def test_no_finite_number_hides_the_future(low: float) -> None:
     [
         (3, "should be a function, but it is an int"),
         (torch.zeros(3), "should be a function, but it is a Tensor"),
-        (lambda x, t: None, "Does it end with `return`?"),
+        (lambda x, t: None, "Does it end with `return …`?"),
+        (lambda x, t: iter(x[t]), "Does `list(…)` help?"),
         (lambda x, t: "words", "a str, which does not hold real numbers only"),
         (lambda x, t: (x, t), "a tuple, which does not hold real numbers only"),
         (lambda x, t: x @ x[t] + 5j, "a complex Tensor, which does not hold real numbers only"),
         (lambda x, t: (x @ x[t]).numpy() + 0j, "a complex ndarray"),
         (lambda x, t: [complex(s) for s in x @ x[t]], "a list, which does not hold real"),
-        (lambda x, t: (x @ x[t])[:, None], "only an axis is too many"),
+        (lambda x, t: (x @ x[t])[:, None], "only an axis is too many: `.squeeze(1)`"),
         (lambda x, t: x.sum(1) + torch.nan, "NaN"),
         (lambda x, t: x.sum(1), "The entry at [0] is 1 and should be 0.25"),
     ],
@@ -284,6 +285,24 @@ def test_a_warning_of_numpy_does_not_stop_an_answer() -> None:
     with pytest.warns(RuntimeWarning, match="invalid value"):
         np.zeros(1) / np.zeros(1)
     assert ex.check_scores(answer).ok
+
+
+def test_an_error_comes_with_what_may_help(capsys: pytest.CaptureFixture[str]) -> None:
+    def torn(x: Any, t: int) -> Any:
+        scores = x @ x[t]
+        return scores[score]  # type: ignore[name-defined]
+
+    def plain(x: Any, t: int) -> Any:
+        return x @ x if print(t) else x.sofmax(0)
+
+    example = ex.check_scores(torn).example
+    assert "\nwhere scores is float32 of shape (3,)\nDid you mean: 'scores'?" in example
+    assert "Did you mean: 'softmax'?" in ex.check_scores(plain).example
+    example = ex.check_scores(lambda x, t: x @ x).example
+    assert "x is float32 of shape (3, 2), t is 1" in example and "2 columns" in example
+    capsys.readouterr()
+    ex.check_scores(lambda x, t: print(t))
+    assert capsys.readouterr().out.startswith("1\n— case 2 —\n")
 
 
 def test_a_body_of_dots_is_not_answered_yet() -> None:

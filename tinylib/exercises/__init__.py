@@ -6,14 +6,21 @@ first. If it is wrong everywhere in the way of a known :class:`Slip`, the verdic
 any case it shows the first input on which the answer fails, in numbers.
 """
 
+import builtins
+import io
+import linecache
 import re
+import sys
 import textwrap
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property, partial
 from inspect import cleandoc
+from itertools import permutations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -89,6 +96,19 @@ def einsum_answer(answer: Any, inputs: Sequence[str]) -> Function:
     return partial(torch.einsum, answer)
 
 
+class _ByCase(io.TextIOBase):
+    """Standard output, with a line between what two cases print."""
+
+    def __init__(self) -> None:
+        self.out, self.case, self.last = sys.stdout, 0, 0
+
+    def write(self, text: str) -> int:
+        if self.last not in (0, self.case):
+            self.out.write(f"— case {self.case} —\n")
+        self.last = self.case
+        return self.out.write(text)
+
+
 @dataclass
 class Exercise:
     """Call it with an answer to get a :class:`Verdict`.
@@ -147,13 +167,14 @@ class Exercise:
         cases = list(self.cases())
         outputs = []
         changed: dict[str, None] = {}  # names of the inputs that the answer wrote to, in order
-        for case in cases:
+        printed = _ByCase()
+        for printed.case, case in enumerate(cases, 1):
             copies = deepcopy(case)
             try:
                 # NumPy's warnings do not judge an answer, its numbers do. On some processors the
                 # kernels of a matrix product leave a floating-point flag behind, and NumPy warns
                 # of an invalid value where there is none.
-                with np.errstate(all="ignore"):
+                with np.errstate(all="ignore"), redirect_stdout(printed):
                     outputs.append(function(*copies))
             except (Exception, SystemExit) as error:
                 return self._raised(error, case)
@@ -163,7 +184,7 @@ class Exercise:
                 if _differ(before, after)
             }
         if any(output is ... for output in outputs):
-            return Verdict("open", f"Not answered yet: {self.task}")
+            return Verdict("open", f"Not answered yet: {self.task} It returns `...` so far.")
 
         note = ""
         if changed:
@@ -200,7 +221,7 @@ class Exercise:
         lines = [f"{type(error).__name__}: {error}".removesuffix(": ")]
         inside = traceback.extract_tb(error.__traceback__)[1:2]  # the answer's own frame
         if self.read is function_answer:
-            lines += [f"in: {frame.line}" for frame in inside if frame.line]
+            lines += hints(error, *(frame.filename for frame in inside))
         if isinstance(error, TypeError) and not inside:
             message += " It must take exactly these, in this order."
         return Verdict("raised", message, "\n".join(lines))
@@ -242,23 +263,39 @@ def same(output: Any, right: Any) -> bool:
 def _first_look(output: Any, right: Any) -> str:
     """What can be said about a wrong output by looking at it."""
     if output is None:
-        return "Your function gave back None. Does it end with `return`?"
+        return (
+            "Your answer returns nothing here. Does it end with `return …`? "
+            "(What `print` or `append` gives is nothing, either.)"
+        )
     got, wanted = numbers(output), torch.as_tensor(numbers(right))
     if got is None:
         parts = [numbers(part) for part in output] if isinstance(output, list | tuple) else [None]
-        if wanted.ndim > 1 and parts and not any(part is None for part in parts):
+        if wanted.ndim and len(parts) == len(wanted) and not any(part is None for part in parts):
             shapes = " and ".join(str(tuple(part.shape)) for part in parts if part is not None)
             return f"The parts have the shapes {shapes}; all should have {tuple(wanted.shape[1:])}."
-        return f"Your function gave back {_kind(output)}, which does not hold real numbers only."
+        said = f"Your function gave back {_kind(output)}, which does not hold real numbers only"
+        for item in output if parts[1:] else ():
+            if numbers(item) is None:
+                return f"{said}: it holds {_kind(item)}."
+        return f"{said}." + " Does `list(…)` help?" * isinstance(output, Iterator | bytes | set)
     if got.shape != wanted.shape:
         shapes = f"The shape is {tuple(got.shape)}; it should be {tuple(wanted.shape)}."
         if _is_truth(right) and wanted.ndim == 0:
             return f"{shapes} One True or False is wanted for the whole: use `torch.allclose`."
         if got.numel() == wanted.numel() and same(got.flatten(), wanted.flatten()):
-            return f"{shapes} The numbers are right: only an axis is too many or missing."
+            many = got.ndim > wanted.ndim
+            more, less = (got.shape, wanted.shape) if many else (wanted.shape, got.shape)
+            for i in range(len(more)):
+                if more[:i] + more[i + 1 :] == less:
+                    how = f"too many: `.squeeze({i})`" if many else f"missing: `.unsqueeze({i})`"
+                    return f"{shapes} The numbers are right: only an axis is {how}."
+            return f"{shapes} The numbers are right: they need `.reshape{tuple(wanted.shape)}`."
         if got.ndim == 2 and same(got.T, wanted):
             return f"{shapes} It is the transpose of the right answer."
-        return shapes
+        return shapes if got.ndim else f"{shapes} One number is given, {wanted.numel()} are wanted."
+    for axes in permutations(range(got.ndim)) if 2 < got.ndim < 5 else ():
+        if same(got.permute(axes), wanted):
+            return f"The axes have changed places: `.permute{axes}` gives the right answer."
     if wanted.ndim == 0:
         yours, rights = _show_output(got, right), _show_output(right, right)
         return f"Here the answer should be {rights}, and yours is {yours}."
@@ -289,9 +326,87 @@ def _differ(before: Any, after: Any) -> bool:
 
 def _kind(value: Any) -> str:
     name = type(value).__name__
+    if value is None or value is ...:
+        return "None" if value is None else "`...`"
     if "complex" in str(getattr(value, "dtype", "")):
         return f"a complex {name}"
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+# What often leads to an error with these words, or to a line that Python cannot read.
+ADVICE = r"""
+\((\d+)x(\d+) and (\d+)x → The first has \2 columns, the second \3 rows: does one of them lack .T?
+vec \( → The rows of the matrix have to be as long as the vector. Does the matrix lack .T?
+tensor b → Sizes are compared from the last axis on: equal, or one is 1. x[:, None] adds a 1.
+operator.invert|boolean mask|boolean tensor → A mask has truth values: .bool() makes them.
+as indices must → An index is an integer, or a tensor of integers, .long(), or of truth values.
+same dtype|scalar type|dtypes match → Make both the same dtype, with .float() or .long().
+'(Pair|torch.return_types\.\w+)' and|has no attribute 'indexes' → Take its .values or its .indices.
+Tensor, not|and 'Tensor'$|: 'Tensor' and '(list|tuple) → Make a tensor of it first: torch.tensor(…).
+Boolean value → These are many truths. torch.allclose(a, b), .all() or .any() gives one of them.
+got float"|'float' object cannot → A size is an integer: / gives a float, even 2.0, and // none.
+invalid for input of size → The sizes in a shape, multiplied, have to be the number of entries.
+expected sequence of length → The rows of a tensor have to be equally long.
+same number of dimensions → One of them needs an axis more: x[None] or x[..., None].
+concatenate list → A list is joined only to a list: [x] is one that holds x.
+'NoneType' object → Something gave None, as append, sort, print and a function without return do.
+UnboundLocal → On this way through the function, the name has got no value yet.
+is not callable → Round brackets call a function; x[i] takes an entry.
+name 'math' is not → Write 'import math' above.
+name 'F' is not → Write 'import torch.nn.functional as F' above.
+attribute '(length|size)' → Did you mean: 'len(…)'?
+attribute 'push' → Did you mean: 'append'?
+SyntaxError.*(\+\+|--) → Python has no ++ or --: write i += 1.
+SyntaxError.*(&&|\|\||!(?!=)) → Python writes 'and', 'or' and 'not'.
+SyntaxError.*else if → Python writes 'elif'.
+SyntaxError: invalid syntax: \w+\(.*\): → Is 'def' missing in front?
+SyntaxError: invalid syntax: *(else|elif) → Which 'if' is it for? That begins in the same column.
+Error: unindent → It has to begin in the same column as one of the lines above.
+Error: unexpected indent → It begins further right than the line above, which opens no block.
+"""
+
+
+def advice(said: str) -> str:
+    """What may help against an error with these words, or ''."""
+    for pattern, text in (line.split(" → ") for line in ADVICE.strip().split("\n")):
+        if match := re.search(pattern, said[:999]):
+            return match.expand(text)
+    return ""
+
+
+def hints(error: BaseException, *files: str) -> list[str]:
+    """The line of the reader's files that an error is about, its values, and what may help."""
+    walked = traceback.walk_tb(error.__traceback__)
+    frames = [(frame, at) for frame, at in walked if frame.f_code.co_filename in files]
+    found, known = [], dict(vars(builtins))
+    for frame, at in frames[-1:]:
+        known |= frame.f_globals | frame.f_locals
+        if line := linecache.getline(frame.f_code.co_filename, at).strip():
+            words = dict.fromkeys(re.findall(r"\w+", line))
+            values = [f"{w} is {text}" for w in words if (text := _brief(frame.f_locals.get(w)))]
+            found += [f"in: {line}"] + [f"where {', '.join(values)}"] * bool(values)
+    text = advice(f"{type(error).__name__}: {error}")
+    if not text and isinstance(error, NameError | AttributeError) and (name := error.name):
+        free, obj = isinstance(error, NameError), getattr(error, "obj", None)
+        names = {one.lower(): one for one in (known if free else dir(obj)) if one[0] != "_"}
+        meant = [names[one] for one in get_close_matches(name.lower(), names, 1, 0.65)]
+        if free and name in dir(torch):
+            meant = [f"torch.{name}"]
+        if meant:
+            text = f"Did you mean: '{meant[0]}'?"
+        elif free and frames and frames[-1][0].f_code.co_name == "<module>":
+            text = "What the check gives is known only within the function, by its inputs' names."
+        elif not free and isinstance(obj, int | float | list) and name in dir(Tensor):
+            text = f"Tensors have this, and {_kind(obj)} has not: torch.tensor(…) makes one."
+    return found + [text] * bool(text)
+
+
+def _brief(value: Any) -> str:
+    """What a name stands for, if that may explain an error, in a few words."""
+    if isinstance(value, Tensor):
+        return f"{str(value.dtype)[6:]} of shape {tuple(value.shape)}"
+    small = isinstance(value, int | float) and abs(value) < 1e9
+    return str(value) if small else _kind(value) if isinstance(value, list | tuple) else ""
 
 
 def _show(value: Any) -> str:
