@@ -383,7 +383,7 @@ def hints(error: BaseException, *files: str) -> list[str]:
         known |= frame.f_globals | frame.f_locals
         if line := linecache.getline(frame.f_code.co_filename, at).strip():
             words = dict.fromkeys(re.findall(r"\w+", line))
-            values = [f"{w} is {text}" for w in words if (text := _brief(frame.f_locals.get(w)))]
+            values = [f"{w} is {text}" for w in words if (text := _in_words(frame.f_locals.get(w)))]
             found += [f"in: {line}"] + [f"where {', '.join(values)}"] * bool(values)
     text = advice(f"{type(error).__name__}: {error}")
     if not text and isinstance(error, NameError | AttributeError) and (name := error.name):
@@ -401,7 +401,7 @@ def hints(error: BaseException, *files: str) -> list[str]:
     return found + [text] * bool(text)
 
 
-def _brief(value: Any) -> str:
+def _in_words(value: Any) -> str:
     """What a name stands for, if that may explain an error, in a few words."""
     if isinstance(value, Tensor):
         return f"{str(value.dtype)[6:]} of shape {tuple(value.shape)}"
