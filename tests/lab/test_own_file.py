@@ -10,13 +10,17 @@ from typing import Any
 
 import pytest
 import torch
+from peers import beside_transformers
+from refresh import ROOT
 from torch.testing import assert_close
 
 from tinylib.generation import sample, top_k, top_p
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
-from tinylib.lab.own_file import assemble, cut, grow, imported, piece
+from tinylib.lab.models.smollm2 import load_smollm2
+from tinylib.lab.own_file import assemble, cut, grow, imported, piece, sizes_of
 from tinylib.normalization import rms_norm
 from tinylib.positional_encoding import rotary
+from tinylib.real_model import Llama, LlamaConfig
 
 PIECES = [*cut()[1]]
 WHOLE = imported(assemble(PIECES), Path("my_gpt.py"))
@@ -36,13 +40,19 @@ def same_weights(seed: int = 0) -> tuple[GPT, Any, torch.Tensor]:
 def run(module: ModuleType) -> None:
     """All that these pieces can do, on small inputs."""
     x = torch.randn(2, 5, 8)
-    for name in ("SelfAttention", "LearnedPositions", "MultiHeadAttention", "GPT"):
+    for name in ("SelfAttention", "LearnedPositions", "MultiHeadAttention", "GPT", "Llama"):
         if kind := getattr(module, name, None):
-            widths = {"LearnedPositions": (5, 8), "MultiHeadAttention": (8, 2)}
-            if name != "GPT":
-                assert kind(*widths.get(name, (8,)))(x).shape == x.shape
+            widths: dict[str, tuple[float, ...]] = {
+                "LearnedPositions": (5, 8),
+                "MultiHeadAttention": (8, 2),
+                "GPT": (256, 6, 8, 2, 1),
+                "Llama": (256, 6, 8, 2, 1, 1, 12, 1e4),
+            }
+            part = kind(*widths.get(name, (8,)))
+            if name not in ("GPT", "Llama"):
+                assert part(x).shape == x.shape
                 continue
-            model, ids = kind(256, 6, 8, 2, 1), torch.tensor(module.encode("to be or not to be"))
+            model, ids = part, torch.tensor(module.encode("to be or not to be"))
             module.train(model, ids, steps=2, batch=2)
             if hasattr(module, "generate"):
                 assert module.generate(model, ids[None, :3], 4).shape == (1, 7)
@@ -57,6 +67,8 @@ def test_the_pieces_are_the_whole_file() -> None:
     whole = Path(__file__).parents[2] / "tinylib" / "lab" / "my_gpt.py"
     assert assemble(PIECES) == whole.read_text(encoding="utf-8")
     assert piece("04").startswith("def attend") and piece("14").endswith("return k, v\n")
+    lines = whole.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 280 and max(map(len, lines)) <= 80
 
 
 def test_it_computes_what_torch_computes() -> None:
@@ -115,11 +127,52 @@ def writes_the_same_with(caches: list[Any], model: Any) -> None:
     assert torch.equal(*texts) and caches[0].length == 11
 
 
-def test_with_its_cache_a_llama_writes_the_same() -> None:
+def test_its_llama_is_tinylibs_and_writes_the_same_with_its_cache() -> None:
     torch.manual_seed(1)
-    own = WHOLE.Llama(30, 12, 16, 4, 2, kv_heads=2, F=24, base=1e5)
-    assert own.blocks[0].attention.w_k.out_features == 8
-    writes_the_same_with([WHOLE.KVCache() for _ in own.blocks], own)
+    course = Llama(LlamaConfig(30, 12, 16, 4, 2, 24, 2, base=1000.0))
+    for weight in course.parameters():
+        torch.nn.init.normal_(weight, std=0.4)
+    own, tokens = WHOLE.Llama(**sizes_of(course)), torch.randint(30, (3, 12))
+    own.load_state_dict(course.state_dict())
+    assert_close(own(tokens), course(tokens))
+    for model in (own, course):
+        WHOLE.next_token_loss(model, tokens).backward()
+    gradients = dict(course.named_parameters())
+    for name, weight in own.named_parameters():
+        assert_close(weight.grad, gradients.pop(name).grad, rtol=1e-4, atol=1e-5)
+    assert not gradients
+    caches = [WHOLE.KVCache() for _ in own.blocks]
+    writes_the_same_with(caches, own)
+    assert caches[1].k.shape == (3, 2, 11, 4)  # of two heads, not of four
+
+
+@beside_transformers  # so that no two processes hold the weights at once
+@torch.no_grad()
+def test_its_llama_runs_the_real_model() -> None:
+    model, tokens = load_smollm2()
+    with torch.device("meta"):  # without random numbers
+        own = WHOLE.Llama(**sizes_of(model))
+    own.load_state_dict(model.state_dict(), assign=True)
+    ids = torch.tensor([tokens.ids((ROOT / "README.md").read_text(encoding="utf-8"))[:80]])
+    logits, wanted = own(ids), model(ids)
+    assert_close(logits, wanted, rtol=0, atol=1e-3)
+    assert torch.equal(logits.argmax(-1), wanted.argmax(-1))
+    start, caches = torch.tensor([tokens.ids("The capital of France is")]), []
+    caches += [WHOLE.KVCache() for _ in own.blocks]
+    text = WHOLE.generate(own, start, 2, k=1, caches=caches)[0]
+    assert tokens.text(text) == "The capital of France is Paris."
+
+
+def test_a_model_that_the_file_cannot_be_is_refused() -> None:
+    config = LlamaConfig(30, 12, 16, 4, 2, 24, 2)
+    for change, message in (
+        ({"tied": False}, "tied = False and eps = 1e-05: my_gpt.py is written for"),
+        ({"eps": 1e-6}, "tied = True and eps = 1e-06"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sizes_of(Llama(config._replace(**change)))
+    with pytest.raises(ValueError, match=r"this is a GPT: give a Llama, such as load_smollm2\(\)"):
+        sizes_of(same_weights()[0])
 
 
 def test_the_first_loss_is_about_ln_v() -> None:

@@ -1,4 +1,4 @@
-"""A GPT of your own: one piece a chapter, and each piece uses only those above it."""
+"""A GPT of your own: one piece a chapter, which uses only those above it."""
 
 import re
 import sys
@@ -84,7 +84,7 @@ class MultiHeadAttention(SelfAttention):  # (B, T, D) to (B, T, D)
         return self.w_o(self.merge(attend(q, k, v, mask)))
 
 
-# --- 09 The Transformer's block: attention, and a layer that works on each word by itself ---
+# --- 09 The Transformer's block: attention, then each word by itself ---
 class LayerNorm(nn.Module):  # (..., D): each row gets mean 0 and variance 1
     def __init__(self, D):
         super().__init__()
@@ -119,7 +119,7 @@ class Block(nn.Module):  # (B, T, D) to (B, T, D)
         return x + self.feed_forward(self.feed_forward_norm(x))
 
 
-# --- 11 Tokens: ids 0 to 255 are bytes, and merge i, a pair of ids, makes id 256 + i ---
+# --- 11 Tokens: ids up to 255 are bytes, and merge i makes id 256 + i ---
 def encode(text, merges=()):  # no token reaches across the end of a word
     ids = []
     for word in re.findall(r" ?\w+| ?[^\w\s]+|\s+", text):
@@ -233,50 +233,48 @@ class KVCache:  # one for each block: caches=[KVCache() for _ in model.blocks]
         return k, v
 
 
-# --- 16 A real model: what has changed since GPT-2 ---
-class RMSNorm(nn.Module):  # (..., D): each row is divided by its root mean square
+# --- 16 A real model: four parts of the GPT are exchanged ---
+class RMSNorm(nn.Module):  # (..., D): each row gets a mean square of 1
     def __init__(self, D):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(D))
 
     def forward(self, x):
-        return x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * self.weight
+        return x / ((x**2).mean(-1, keepdim=True) + 1e-5).sqrt() * self.weight
 
 
-class SwiGLU(nn.Module):  # (..., D) to (..., D): a gate for each unit of the feed-forward layer
+class SwiGLU(FeedForward):  # (..., D) to (..., D): each unit has a gate
     def __init__(self, D, F):
-        super().__init__()
-        self.w_1, self.w_3 = nn.Linear(D, F, bias=False), nn.Linear(D, F, bias=False)
-        self.w_2 = nn.Linear(F, D, bias=False)
+        super().__init__(D, F, bias=False)
+        self.w_3 = nn.Linear(D, F, bias=False)
 
     def forward(self, x):
         return self.w_2(nn.functional.silu(self.w_1(x)) * self.w_3(x))
 
 
-class GroupedQueryAttention(MultiHeadAttention):  # rotary; heads share keys and values
+class GroupedQueryAttention(MultiHeadAttention):  # and rotary positions
     def __init__(self, D, H, kv_heads, base):
         super().__init__(D, H)
-        self.group, self.base = H // kv_heads, base
-        self.w_k, self.w_v = (nn.Linear(D, D // self.group, bias=False) for _ in range(2))
+        self.base, self.group, D_kv = base, H // kv_heads, kv_heads * self.d_k
+        self.w_k, self.w_v = (nn.Linear(D, D_kv, False) for _ in range(2))
 
     def forward(self, x, cache=None):
         q, k, v = (self.split(w(x)) for w in (self.w_q, self.w_k, self.w_v))
         offset = cache.length if cache is not None else 0
         q, k = rotate(q, offset, self.base), rotate(k, offset, self.base)
-        if cache is not None:
-            k, v = cache.append(k, v)
+        k, v = cache.append(k, v) if cache is not None else (k, v)
         k, v = (y.repeat_interleave(self.group, 1) for y in (k, v))
         mask = causal_mask(k.shape[-2])[-q.shape[-2] :]
         return self.w_o(self.merge(attend(q, k, v, mask)))
 
 
-class Llama(GPT):  # rotary positions, RMSNorm, SwiGLU, and heads that share keys
+class Llama(GPT):  # tokens (B, T) to logits (B, T, V) of the next tokens
     def __init__(self, V, max_len, D, H, layers, kv_heads, F, base):
         super().__init__(V, max_len, D, H, layers)
         del self.positions
-        self.positions = lambda x, offset: x  # each attention turns its queries and keys
+        self.positions = lambda x, offset: x  # queries and keys turn instead
         self.norm = RMSNorm(D)
-        for block in self.blocks:
-            block.attention_norm, block.feed_forward_norm = RMSNorm(D), RMSNorm(D)
-            block.attention = GroupedQueryAttention(D, H, kv_heads, base)
-            block.feed_forward = SwiGLU(D, F)
+        for b in self.blocks:
+            b.attention_norm, b.feed_forward_norm = RMSNorm(D), RMSNorm(D)
+            b.attention = GroupedQueryAttention(D, H, kv_heads, base)
+            b.feed_forward = SwiGLU(D, F)

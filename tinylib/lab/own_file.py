@@ -2,6 +2,9 @@
 
     my_gpt = grow("04")        the file with the pieces up to chapter 04, imported
 
+    mine = my_gpt.Llama(**sizes_of(model))           after grow("16"): a Llama of the reader's own
+    mine.load_state_dict(model.state_dict())         … with the weights of one of the course's
+
 The pieces are cut out of :mod:`tinylib.lab.my_gpt`, where the whole file stands. ``grow`` writes
 only a file that is not there, or one that holds nothing but the course's pieces. A file in which
 the reader has changed a letter stays as it is: what it lacks is then taken from the course, in
@@ -16,6 +19,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 NAME = "my_gpt.py"
 MARK = re.compile(r"^# --- (\d\d) .* ---\n", re.MULTILINE)
@@ -145,3 +149,20 @@ def imported(text: str, path: Path, lent: str = "") -> ModuleType:
     for code, name in ((cut()[0], __file__), (text, str(path)), (lent, __file__)):
         exec(compile(code, name, "exec"), module.__dict__)
     return module
+
+
+def sizes_of(model: Any) -> dict[str, Any]:
+    """What to build ``my_gpt.Llama`` with, so that it takes the weights of this Llama.
+
+    Its parameters have the same names. ValueError if the model is no
+    :class:`tinylib.real_model.Llama`, or one of a form that the file's cannot have: that adds 1e-5
+    in its norms, and one table reads and writes.
+    """
+    config = model.config._asdict() if hasattr(model, "config") else {}
+    if "kv_heads" not in config:
+        kind = type(model).__name__
+        raise ValueError(f"this is a {kind}: give a Llama, such as load_smollm2().model")
+    if not config["tied"] or abs(config["eps"] - 1e-5) > 1e-9:
+        form = f"tied = {config['tied']} and eps = {config['eps']:.3g}"
+        raise ValueError(f"{form}: {NAME} is written for tied = True and eps = 1e-05. Change it so")
+    return {name: config[name] for name in "V max_len D H layers kv_heads F base".split()}

@@ -652,4 +652,109 @@ check_14 = Piece(
     """,
 )
 
+check_16 = Piece(
+    "16",
+    cases="""
+    list(dict(RMSNorm(4).named_parameters())) == ["weight"]
+
+    RMSNorm(4)(torch.tensor([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 8.0]]))
+
+    RMSNorm(4)(torch.tensor([[0.001, 0.002, 0.003, 0.004]]))
+
+    fill(RMSNorm(4))(torch.tensor([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 8.0]]))
+
+    names = sorted(dict(SwiGLU(4, 6).named_parameters()))
+    names == ["w_1.weight", "w_2.weight", "w_3.weight"]
+
+    fill(SwiGLU(4, 6))(torch.arange(8.0).view(2, 4) / 2 - 2)
+
+    layer = GroupedQueryAttention(16, 4, 2, 100.0)
+    sizes = {name: [*weight.shape] for name, weight in layer.named_parameters()}
+    [n for name in "qkvo" for n in sizes.pop(f"w_{name}.weight")] + [len(sizes)]
+
+    layer = fill(GroupedQueryAttention(16, 4, 2, 100.0))
+    layer(torch.arange(80.0).cos().view(1, 5, 16))
+
+    layer, cache, heads = GroupedQueryAttention(16, 4, 2, 100.0), KVCache(), []
+    append = cache.append
+    cache.append = lambda k, v: heads.append(k.shape[1]) or append(k, v)
+    layer(torch.ones(1, 3, 16), cache)
+    heads  # of keys, which the cache was given
+
+    layer, cache = fill(GroupedQueryAttention(16, 4, 2, 100.0)), KVCache()
+    x = torch.arange(80.0).cos().view(1, 5, 16)
+    torch.cat([layer(x[:, :3], cache), layer(x[:, 3:], cache)], 1)
+
+    sizes = [(name, w.numel()) for name, w in Llama(7, 8, 8, 4, 2, 2, 12, 1e5).named_parameters()]
+    parts = "norm attention. feed_forward. blocks. embedding".split() + [""]
+    [sum(size for name, size in sizes if part in name) for part in parts]
+
+    fill(Llama(7, 8, 16, 4, 2, 2, 12, 100.0))(torch.tensor([[1, 2, 5, 0], [6, 3, 3, 4]]))
+
+    model, tokens = fill(Llama(7, 8, 16, 4, 2, 2, 12, 100.0)), torch.tensor([[1, 2, 5, 0]])
+    caches = [KVCache() for _ in model.blocks]
+    torch.cat([model(tokens[:, :3], caches), model(tokens[:, 3:], caches)], 1)
+    """,
+    insight="With the weights of a real model in it, this file writes what that model writes.",
+    slips="""
+    (x**2).mean(-1, keepdim=True) → (x**2).sum(-1, keepdim=True)
+        This is the *sum* of the squares. RMS is the root of their mean.
+    (x**2).mean(-1, keepdim=True) → (x**2).mean()
+        One mean is taken of all rows. Each row is divided by its own root mean square.
+    + 1e-5).sqrt() → + 1e-5)
+        The rows are divided by their mean square. Its root is wanted, so that their RMS becomes 1.
+    mean(-1, keepdim=True) + 1e-5).sqrt() → mean(-1, keepdim=True).sqrt() + 1e-5)
+        The 1e-5 is added behind the root. It belongs under it, to the mean square.
+    return x / → x = x - x.mean(-1, keepdim=True); return x /
+        The mean is subtracted, as in LayerNorm. An RMS norm only scales each row.
+    .sqrt() * self.weight → .sqrt()
+        The `weight` is not used: each number of a normalised row is multiplied by its own.
+    super().__init__(D, F, bias=False) → super().__init__(D, F)
+        `w_1` and `w_2` have biases here. A Llama has none: pass `bias=False` on to the FeedForward.
+    functional.silu → functional.gelu
+        This gate is a GELU. SwiGLU has a SiLU, a · sigmoid(a), as its gate.
+    functional.silu → functional.sigmoid
+        This gate is a sigmoid alone. SwiGLU has a SiLU: a · sigmoid(a), where a is `w_1(x)`.
+    silu(self.w_1(x)) * self.w_3(x) → silu(self.w_3(x)) * self.w_1(x)
+        The gate and what it lets through are exchanged: the SiLU belongs to `w_1(x)`.
+    silu(self.w_1(x)) * self.w_3(x) → silu(self.w_1(x)) + self.w_3(x)
+        The two are added here. A gate *multiplies*: where it is close to 0, nothing passes.
+    silu(self.w_1(x)) * self.w_3(x) → silu(self.w_1(x))
+        The values `w_3(x)` are missing, which the gates let through: multiply by them.
+    offset, self.base), rotate(k, offset, self.base) → offset), rotate(k, offset)
+        The base is not passed on, so pairs turn as with 10 000. Give `self.base` to `rotate`.
+    rotate(q, offset, self.base), rotate(k, offset, self.base) → q, k
+        Nothing is rotated, so the order of the words makes no difference but for the mask.
+    rotate(k, offset, self.base) → k
+        The keys are not rotated. Queries *and* keys turn, so that their distance decides.
+    q, k = rotate(q, → v = rotate(v, offset, self.base); q, k = rotate(q,
+        The values are rotated, too. Positions decide who attends to whom, so turn q and k alone.
+    offset = cache.length if cache is not None else 0 → offset = 0
+        New words begin at position 0 again. With a cache they follow those in it: the offset is its
+        `length`.
+    else (k, v) → else (k, v); k = rotate(k, 0, self.base)
+        The keys are rotated behind the cache, where those of the words before are turned already.
+        Rotate the new keys alone, before the cache takes them.
+    cache.append(k, v) → [y[:, ::2] for y in cache.append(k[:, [0, 0, 1, 1]], v[:, [0, 0, 1, 1]])]
+        The cache is given H heads of keys. Let it keep the few, and repeat what it gives back.
+    repeat_interleave(self.group, 1) → repeat(1, self.group, 1, 1)
+        The heads are repeated in the order 0, 1, 0, 1. Heads that share a key head are neighbours:
+        0, 0, 1, 1, which `repeat_interleave` makes.
+    [-q.shape[-2] :] → [: q.shape[-2]]
+        The new words get the mask's *first* rows. They are the last words, so they need its last.
+    self.positions = lambda x, offset: x → self.positions = LearnedPositions(max_len, D)
+        Learned positions are still added to the embeddings. A Llama rotates instead, and adds none.
+    self.norm = RMSNorm(D) → self.norm = LayerNorm(D)
+        The last norm is a LayerNorm still. A Llama has RMS norms everywhere.
+    = RMSNorm(D), RMSNorm(D) → = LayerNorm(D), LayerNorm(D)
+        The norms of the blocks are LayerNorms still. A Llama has RMS norms everywhere.
+    self.norm = RMSNorm(D) → self.norm = RMSNorm(D); self.output = nn.Linear(D, V, bias=False)
+        The output has a table of its own. Leave the GPT's: it is that of the embeddings.
+    GroupedQueryAttention(D, H, kv_heads, base) → GroupedQueryAttention(D, H, H, base)
+        Each head has keys of its own here. Pass `kv_heads` on, so that groups of heads share them.
+    SwiGLU(D, F) → SwiGLU(D, 4 * D)
+        The feed-forward layer has 4D units, as a GPT's. In a Llama their number F is given.
+    """,
+)
+
 CHECKS = {name[6:]: check for name, check in globals().items() if isinstance(check, Piece)}

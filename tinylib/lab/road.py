@@ -153,6 +153,13 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "an attention map shows where a head attends, but not what it takes from there",
             "a part is replaced by that of another text, and the answer shows what it carried",
         ),
+        Milestone(
+            "16_real_model",
+            "A real model",
+            "What stands between our GPT and a language model that people use?",
+            "a GPT that has read a few stories knows nothing of the world",
+            "four parts are exchanged, and a model that has read the web is loaded into them",
+        ),
     ),
     "Electives": (
         Milestone(
@@ -176,6 +183,7 @@ STRAIGHT = (
     "11_tokens",
     "12_gpt",
     "13_generation",
+    "16_real_model",
 )
 """The straight road: the chapters without which no GPT can be built, in their order."""
 
@@ -393,6 +401,10 @@ def strokes(stem: str) -> Iterator[str]:
         yield line(10, 48, 10, 36, 48, 36, 48, 18, 86, 18, 86, 8, kind="choice", width=3.5)
         yield dots(10, 50, 48, 50, 86, 50, kind="word", r=5)
         yield dots(10, 36, 48, 18, kind="attention", r=4)
+    elif stem == "16_real_model":
+        yield from (grid(6 + 30 * i, 8, 3, 8, f"head-{i}") for i in range(3))
+        yield from (box(6 + 30 * i, 44, 24, 10, "key", 0.85) for i in range(3))
+        yield from (line(18 + 30 * i, 34, 18 + 30 * i, 43, width=1.5) for i in range(3))
     elif stem == "training":
         yield line(8, 4, 8, 54, 92, 54)
         curve = (n for x in range(12, 91, 3) for n in (x, 4 + 44 * (1 - 12 / x)))
