@@ -4,17 +4,20 @@ The arguments of each function are the inputs of the exercise's check, under the
 """
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import gguf
 import numpy as np
 import pytest
 import torch
 from chapter_exercises import Posed, each_exercise
 from torch import Tensor, nn
 from torch.autograd.functional import jacobian
+from torch.distributions import Categorical
 from torch.nn.functional import cross_entropy, pad
 from torch.nn.utils.rnn import pad_sequence
 
@@ -34,6 +37,7 @@ from tinylib.hooks import HookPoint
 from tinylib.kv_cache import ReservedCache, reserve_caches
 from tinylib.lab.data.lookup import Lookups, role_scores
 from tinylib.normalization import layer_norm, rms_norm
+from tinylib.real_model import Llama, LlamaConfig, SwiGLU, share_heads
 from tinylib.self_attention import causal_mask
 from tinylib.seq2seq import gru_step, masked_loss
 from tinylib.seq2seq_attention import Annotations, AttentionDecoder
@@ -446,6 +450,41 @@ def loop(text, times):
     return len(found[1]) if found else 0
 
 
+def swiglu(x, w_1, w_3, w_2):
+    layer = SwiGLU(*w_1.shape)
+    layer.load_state_dict({"w_1.weight": w_1.T, "w_3.weight": w_3.T, "w_2.weight": w_2.T})
+    return layer(x)
+
+
+def llama_size(V, D, H, kv_heads, F, layers):
+    with torch.device("meta"):
+        model = Llama(LlamaConfig(V, 8, D, H, kv_heads, F, layers))
+    return sum(w.numel() for w in model.parameters())
+
+
+def dequantised(d, m, packed):
+    """By the package gguf, which takes d and m in fp16: so they are applied here."""
+    head = np.array([1, 0], np.float16).view(np.uint8)
+    block = np.concatenate([head, packed.numpy().astype(np.uint8)])
+    whole = gguf.dequantize(np.pad(block, (0, 20 - len(block))), gguf.GGMLQuantizationType.Q4_1)
+    return d * torch.from_numpy(whole).view(2, 16)[:, : len(packed)].flatten() + m
+
+
+def dialogue_ids(turns, role, start, end, line):
+    parts = [torch.tensor([start, *who, line, *text, end, line]) for who, text in turns]
+    return torch.cat([*parts, torch.tensor([start, *role, line])]).tolist()
+
+
+def repetition(text, n):
+    grams = torch.tensor(text).unfold(0, n, 1) if len(text) >= n else torch.empty(0, n)
+    return 1 - len(grams.unique(dim=0)) / len(grams) if len(grams) else 0
+
+
+def kept(T, room, sinks):
+    t = torch.arange(T)
+    return t[(t < sinks) | (t >= T - room + sinks) | (room >= T)].tolist()
+
+
 def unrepeated(text, n, V):
     """By trying every token: may the text go on with it?"""
 
@@ -702,6 +741,17 @@ LIBRARY: dict[str, dict[str, Callable[..., Any]]] = {
         "pads": left_padded,
         "bytes": cache_bytes,
         "flops": counted_flops,
+    },
+    "real_model": {
+        "gate": swiglu,
+        "shared": lambda k, H: share_heads(k.flatten(-2), k.shape[1], H).unflatten(-1, (H, -1)),
+        "parameters": llama_size,
+        "rounds": lambda base, d_k: math.tau / positional.angles(2, d_k, 0, base)[1, -1].item(),
+        "bits": lambda p: Categorical(p).entropy() / math.log(2),
+        "unpack": dequantised,
+        "template": dialogue_ids,
+        "repetition": repetition,
+        "kept": kept,
     },
     "self_attention": {
         "scores": lambda x, t: dot_score(x[[t]], x)[0],
