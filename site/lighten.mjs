@@ -94,8 +94,9 @@ async function lightScripts() {
   writeFileSync(join(pages, "_static", "site.js"), all.join("\n"));
 }
 
-const WORKER = "live/page/trainer_worker.js"; // has no page, so no parts of views either
-const APART = ["host.js", "engine.js", "trainer_worker.js"]; // not parts of views
+const WORKERS = ["trainer_worker.js", "llama_worker.js"]; // have no page, so no parts of views
+const APART = ["host.js", "engine.js", ...WORKERS]; // not parts of views
+const OF_MODEL = /\/(gguf|matrices|llama\w*)\.js$/; // parts of its worker alone
 const SHARED = "live/ui/parts.js"; // where all shared parts go
 
 /** One request for what views share, instead of one for each part. */
@@ -103,7 +104,7 @@ async function lightWidgets() {
   const files = filesIn(live, ".js");
   const isPart = (file) =>
     /^live\/(ui|page)\//.test(relative(live, file)) && !APART.some((one) => file.endsWith(one));
-  const parts = files.filter(isPart);
+  const parts = files.filter((file) => isPart(file) && !OF_MODEL.test(file));
   const { metafile, outputFiles } = await build({
     stdin: {
       contents: parts.map((file) => `export * from ${JSON.stringify(file)};`).join("\n"),
@@ -116,8 +117,9 @@ async function lightWidgets() {
     metafile: true,
     outfile: "shared.js",
   });
-  const worker = await build({
-    entryPoints: [join(live, WORKER)],
+  const workers = await build({
+    entryPoints: WORKERS.map((name) => join(live, "live", "page", name)),
+    outdir: join(live, "live", "page"),
     bundle: true,
     minify: true,
     write: false,
@@ -126,12 +128,12 @@ async function lightWidgets() {
   const [{ exports }] = Object.values(metafile.outputs);
   for (const file of files) {
     if (isPart(file)) rmSync(file);
-    else if (file === join(live, WORKER)) writeFileSync(file, worker.outputFiles[0].text);
-    else {
+    else if (!WORKERS.some((name) => file.endsWith(name))) {
       const name = relative(live, file);
       writeFileSync(file, await minified(fromShared(name, read(file), exports), "js"));
     }
   }
+  for (const { path, text } of workers.outputFiles) writeFileSync(path, text);
   writeFileSync(join(live, SHARED), outputFiles[0].text);
 }
 

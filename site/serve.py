@@ -29,6 +29,7 @@ TYPES = {
     ".onnx": "application/octet-stream",
     ".gz": "application/octet-stream",
     ".safetensors": "application/octet-stream",
+    ".gguf": "application/octet-stream",
 }
 
 

@@ -37,7 +37,7 @@ const SIMD = Uint8Array.of(
 );
 
 /** The runtime is WebAssembly. Where a browser does not run it, to try again is in vain. */
-function assertRunnable() {
+export function assertRunnable() {
   const refused = (why, remedy) =>
     Object.assign(
       because(
@@ -161,7 +161,7 @@ async function receive(name, report) {
 }
 
 /** SHA-256, by the browser; in pages served by plain http, where it will not, by a package. */
-async function digest(data) {
+export async function digest(data) {
   const { subtle } = globalThis.crypto ?? {};
   if (subtle) return new Uint8Array(await subtle.digest("SHA-256", data));
   return (await import(`${HASH}sha2.js`)).sha256(data);

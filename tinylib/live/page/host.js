@@ -4,6 +4,7 @@
   const own = /** @type {HTMLScriptElement} */ (document.currentScript);
   const live = new URL("../", own.src).href;
   const texts = (own.dataset.texts ?? "").split(" "); // that this copy of the site has
+  const gguf = own.dataset.gguf && new URL(`../../${own.dataset.gguf}`, live).href; // a real model
   const STORED =
     "Computed by PyTorch in advance. Change something, and your browser runs the same ";
   const STORED_BY_PYTHON =
@@ -21,6 +22,15 @@
   const runsGraphs = (spec) => spec.graphs?.length !== 0;
   /** Whether it trains: then a worker runs its graphs, and the page none. */
   const trains = (spec) => Boolean(spec.facts?.training);
+
+  /** A view that asks a worker of its own: an edit needs no answer from here. */
+  function settle(model) {
+    model.saved = () => {
+      model.set("answered", model.get("asked"));
+      model.set("answers", {});
+    };
+    return () => {};
+  }
 
   /** What anywidget's views expect of a model, for a page without a kernel. */
   class Model {
@@ -252,8 +262,9 @@
           : STORED_BY_PYTHON,
       link_id: id,
       texts,
+      gguf,
     });
-    const interest = computeFor(model, view.program);
+    const interest = state.spec.asks ? settle(model) : computeFor(model, view.program);
     const el = Object.assign(document.createElement("div"), { model });
     el.className = "tl-widget";
     el.dataset.widget = id;

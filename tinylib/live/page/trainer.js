@@ -1,22 +1,24 @@
 // A trainer's worker, seen from its widget: it trains beside the page, which stays smooth.
-// Where there is a kernel this is not used: torch trains there.
+// Where there is a kernel this is not used: torch trains there. A real model is asked like it.
 
 const workers = new Map(); // stem -> its Worker
 const own = new Map(); // stem -> its reader's own text, as the worker gets it
 const waiting = new Map(); // number of a request -> what to do with its answers
+const OTHER = { real_model: "../page/llama_worker.js" }; // stem -> a worker that is no trainer's
 let asked = 0;
 
 /** The worker of a widget, started when it is first needed. */
 function workerOf(stem) {
   if (!workers.has(stem)) {
-    const worker = new Worker(new URL("../page/trainer_worker.js", import.meta.url), {
-      type: "module",
-    });
+    const file = OTHER[stem] ?? "../page/trainer_worker.js";
+    const address = new URL(file, import.meta.url);
+    const worker = new Worker(address, { type: "module" });
     worker.onmessage = ({ data }) => waiting.get(data.number)?.(data);
     worker.onerror = (event) => {
       workers.delete(stem); // the next request starts another one
       const error = Object.assign(new Error(event.message || "the worker could not be loaded"), {
-        why: "what trains the model could not be loaded",
+        why: "what trains or runs the model could not be loaded",
+        lost: true,
         remedy: "Check the connection, then press “Try again”.",
       });
       for (const hear of [...waiting.values()]) hear({ error, of: stem });

@@ -1,0 +1,3 @@
+from tinylib.widgets.real_model.real_model import RealModelWidget
+
+__all__ = ["RealModelWidget"]
