@@ -91,6 +91,8 @@ NAMES = {
     "generation.top_p": "Top-p (nucleus) sampling",
     "generation.sample": "Inverse transform sampling",
     "kv_cache.KVCache": "KV cache",
+    "real_model.SwiGLU": "SwiGLU (gated feed-forward network)",
+    "real_model.GroupedQueryAttention": "Grouped-query attention (GQA)",
 }
 
 # All other public functions and classes, and why they have no formula of their own.
@@ -100,7 +102,7 @@ WITHOUT = {
         seq2seq.Encoding seq2seq.GRUState attention_scoring.Attended attention_cost.Flops
         seq2seq_attention.Annotations seq2seq_attention.AttentionState
         kv_cache.ReservedCache kv_cache.Cache transformer_block.TransformerConfig transformer.Memory
-        transformer.TransformerState gpt.GPTConfig generation.Sampling""",
+        transformer.TransformerState gpt.GPTConfig generation.Sampling real_model.LlamaConfig""",
     "It gives a function of the page its parameters.": """
         encoder_decoder.TokenEmbedding attention_scoring.AdditiveScore self_attention.SelfAttention
         normalization.LayerNorm normalization.RMSNorm""",
@@ -111,7 +113,7 @@ WITHOUT = {
         positional_encoding.PositionalAttention transformer_block.EncoderBlock
         transformer_block.DecoderBlock transformer_block.attention transformer.stack
         transformer.last_norm transformer.TransformerEncoder transformer.TransformerDecoder
-        transformer.Transformer""",
+        transformer.Transformer real_model.LlamaBlock real_model.Llama""",
     "It repeats a step of the page until a text has ended.": """
         decoding.beam generation.choose_next generation.generate generation.beam_search""",
     "It computes a formula of the page faster, or on other inputs.": """
@@ -127,11 +129,11 @@ WITHOUT = {
         tokens.BytePairs attention_cost.flops synthesizer.flops decoding.choose
         decoding.first_tokens decoding.next_step decoding.at_least_float32
         kv_cache.reserve_caches fast_merges.Row encoder_decoder.on_accelerator
-        inside_gpt.read_stream induction.induction_places""",
+        inside_gpt.read_stream induction.induction_places real_model.share_heads""",
     "It names a vector inside a model, or puts another one there.": """
         inside_gpt.Site inside_gpt.stream_site inside_gpt.head_site inside_gpt.patch_from
         inside_gpt.ablate inside_gpt.replaced hooks""",
-    "It checks arguments.": "checks gpt.check",
+    "It checks arguments.": "checks gpt.check real_model.check",
 }
 
 # The test that says most about a formula, where it is not the one that `test_of` would choose.
@@ -359,24 +361,28 @@ def citations(text: str) -> list[str]:
 
 
 @cache
-def papers() -> dict[tuple[str, str, str], str]:
-    """The titles that the chapters list under Papers, by stem, first author and year."""
-    found: dict[tuple[str, str, str], str] = {}
+def papers() -> list[tuple[str, list[str], str, str]]:
+    """What the chapters list under Papers: stem, the authors' last names, year, title."""
+    found = []
     for stem in chapters():
         _, _, section = cells(stem, "markdown").partition("\n## Papers\n")
         entry = r"(?:^- |; )([^:;*\n]+): \[?\*([^*]+)\*(?:\]\([^)\s]*\))?, (\d{4})"  # linked or not
         for authors, title, year in re.findall(entry, section, flags=re.M):
-            last = re.split(r",| and ", authors)[0].split()[-1]
-            found.setdefault((stem, last, year), title)
+            names = [author.split()[-1] for author in re.split(r", | and ", authors)]
+            found.append((stem, names, year, title))
     return found
 
 
 def titled(citation: str, stem: str | None) -> str:
     """The citation with its title, where a chapter lists it: this chapter, if possible."""
-    who, year = citation.split()[0], re.findall(r"\d{4}", citation)[0]
-    titles = {of: title for (of, *paper), title in papers().items() if paper == [who, year]}
-    title = titles.get(stem or "") or next(iter(titles.values()), None)
-    return f"{citation}: *{title}*" if title else citation
+    who, year = re.findall(r"[A-Z]\S+", citation.split(",")[0]), re.findall(r"\d{4}", citation)[0]
+    titles: dict[str, str] = {}
+    for of, names, when, title in papers():
+        # Of two authors both are named; "and others" and "et al." stand for the rest.
+        if when == year and names[0] == who[0] and ("et al" in citation or {*who} <= {*names}):
+            titles.setdefault(of, title)
+    found = [titles[stem]] if stem in titles else [*titles.values()]
+    return f"{citation}: *{found[0]}*" if found else citation
 
 
 def markdown(text: str) -> str:
