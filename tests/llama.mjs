@@ -1,6 +1,8 @@
 // The page's real model in Node: node tests/llama.mjs, which reads [rule, given] as JSON and prints
 // what the rule, async (tools, given) => result in JavaScript, makes of it.
-import { readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { pathToFileURL } from "node:url";
 
 const page = new URL("../tinylib/live/page/", import.meta.url);
 const wasm = readFileSync(new URL("product.wasm", page));
@@ -29,7 +31,6 @@ function cacheApi(fails = "") {
   return { kept, open: or("open", () => cache), delete: or("delete", () => kept.clear()) };
 }
 
-let count = 0;
 const tools = {
   cacheApi,
   wasm,
@@ -38,7 +39,10 @@ const tools = {
 
   /** A new worker, as a new visit of the page has it: a function that asks it. */
   async worker() {
-    await import(new URL(`llama_worker.js?${(count += 1)}`, page));
+    const copy = mkdtempSync(`${tmpdir()}/page-`); // modules at other addresses begin anew
+    cpSync(page, copy, { recursive: true });
+    await import(pathToFileURL(`${copy}/llama_worker.js`).href);
+    rmSync(copy, { recursive: true });
     const answers = globalThis.onmessage;
     return (message, part = (_) => {}) =>
       new Promise((resolve) => {
@@ -70,7 +74,12 @@ const tools = {
         const streams = [];
         const watch = (block, xs) => void (streams[block] = xs);
         const xs = llama.read(ids.slice(at, at + some), at, watch);
-        llama.logits(xs).forEach((logits, t) => each(streams.map((all) => all[t]), logits));
+        llama.logits(xs).forEach((logits, t) =>
+          each(
+            streams.map((all) => all[t]),
+            logits,
+          ),
+        );
       }
     };
     return { llama, tokens: new LlamaTokens(found.info), ...found, read };

@@ -4,7 +4,6 @@ import functools
 import gzip
 import hashlib
 import json
-import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -15,7 +14,6 @@ from threading import Thread
 from typing import Any
 
 import gguf
-import jinja2
 import numpy as np
 import pytest
 import torch
@@ -34,7 +32,7 @@ from tinylib.lab.models.smollm2_tokens import smol_tokens
 from tinylib.lab.train.chance import numbers
 from tinylib.real_model import Llama
 
-F32, Q4_1, Q8_0 = (gguf.GGMLQuantizationType[name] for name in ("F32", "Q4_1", "Q8_0"))
+Q4_1, Q8_0 = gguf.GGMLQuantizationType.Q4_1, gguf.GGMLQuantizationType.Q8_0
 rng = np.random.default_rng(0)
 V = 400  # tokens of the small files: signs, bytes and the first merges
 
@@ -112,46 +110,41 @@ def real_header() -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     return info, tensors
 
 
-def write_llama(
-    path: Path, alignment: int = 32, name: str = "n", F: int = 96, D: int = 64, **more: Any
-) -> Path:
+def write_llama(path: Path, alignment: int = 32, name: str = "n", **more: Any) -> Path:
     """A random Llama of two blocks with narrow heads, written by the package gguf."""
-    form = {"H": 4, "G": 2, "layers": 2, "architecture": "llama"} | more
-    writer = gguf.GGUFWriter(path, form["architecture"])
-    writer.add_custom_alignment(alignment)
-    writer.add_name(name)
-    writer.add_embedding_length(D), writer.add_feed_forward_length(F)
-    writer.add_block_count(form["layers"]), writer.add_context_length(2048)
-    writer.add_head_count(form["H"]), writer.add_head_count_kv(form["G"])
-    writer.add_rope_freq_base(10_000.0), writer.add_layer_norm_rms_eps(1e-5)
+    form: dict[str, Any] = {"D": 64, "F": 96, "H": 4, "G": 2, "layers": 2, "extra": {}} | more
+    D, F, keys = form["D"], form["F"], form["D"] // form["H"] * form["G"]
     real = {key.removeprefix("tokenizer."): value for key, value in real_header()[0].items()}
-    writer.add_tokenizer_model("gpt2"), writer.add_tokenizer_pre("smollm")
-    writer.add_token_list(real["ggml.tokens"][:V]), writer.add_eos_token_id(2)
-    writer.add_token_types(real["ggml.token_type"][:V])
-    writer.add_token_merges(real["ggml.merges"][: V - 17 - 235])  # the rest are signs and bytes
-    writer.add_chat_template(real["chat_template"])
-
-    def add(name: str, *shape: int) -> None:
+    writer: Any = gguf.GGUFWriter(path, form.get("architecture", "llama"))
+    for fact, value in {
+        **{"custom_alignment": alignment, "name": name, "context_length": 2048},
+        **{"embedding_length": D, "feed_forward_length": F, "block_count": form["layers"]},
+        **{"head_count": form["H"], "head_count_kv": form["G"]},
+        **{"rope_freq_base": 10_000.0, "layer_norm_rms_eps": 1e-5},
+        **{"tokenizer_model": "gpt2", "tokenizer_pre": "smollm", "eos_token_id": 2},
+        **{"token_list": real["ggml.tokens"][:V], "token_types": real["ggml.token_type"][:V]},
+        "token_merges": real["ggml.merges"][: V - 17 - 235],  # the rest are signs and bytes
+        "chat_template": real["chat_template"],
+    }.items():
+        getattr(writer, f"add_{fact}")(value)
+    norms = {"attn_norm": (D,), "ffn_norm": (D,)}
+    attention = {"attn_q": (D, D), "attn_k": (keys, D), "attn_v": (keys, D), "attn_output": (D, D)}
+    parts = norms | attention | {"ffn_gate": (F, D), "ffn_up": (F, D), "ffn_down": (D, F)}
+    shapes = {"token_embd": (V, D), "output_norm": (D,)} | form["extra"]
+    for i in range(form["layers"]):
+        shapes |= {f"blk.{i}.{part}": shape for part, shape in parts.items()}
+    for tensor, shape in shapes.items():
         values = rng.standard_normal(shape).astype(np.float32)
         if len(shape) == 1:
-            writer.add_tensor(f"{name}.weight", 1 + 0.1 * values)
+            writer.add_tensor(f"{tensor}.weight", 1 + 0.1 * values)
         else:
-            kind = Q8_0 if name in ("token_embd", "blk.1.attn_v") else Q4_1
+            kind = Q8_0 if tensor in ("token_embd", "blk.1.attn_v") else Q4_1
             raw = gguf.quantize(values * shape[1] ** -0.5, kind)
-            writer.add_tensor(f"{name}.weight", raw, raw_dtype=kind)
-
-    add("token_embd", V, D), add("output_norm", D)
-    keys = D // form["H"] * form["G"]
-    for i in range(form["layers"]):
-        add(f"blk.{i}.attn_norm", D), add(f"blk.{i}.ffn_norm", D)
-        add(f"blk.{i}.attn_q", D, D), add(f"blk.{i}.attn_k", keys, D)
-        add(f"blk.{i}.attn_v", keys, D), add(f"blk.{i}.attn_output", D, D)
-        add(f"blk.{i}.ffn_gate", F, D), add(f"blk.{i}.ffn_up", F, D)
-        add(f"blk.{i}.ffn_down", D, F)
-    for extra in form.get("extra", ()):
-        add(extra, D)
-    writer.write_header_to_file(), writer.write_kv_data_to_file()
-    writer.write_tensors_to_file(), writer.close()
+            writer.add_tensor(f"{tensor}.weight", raw, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
     return path
 
 
@@ -198,14 +191,16 @@ def test_what_is_no_such_model_is_named(small: Path, tmp_path: Path) -> None:
         "a page of HTML": b"<!doctype html><title>404</title>",
         "it is empty": b"",
         "a pointer of Git LFS": b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
-        "does not begin with GGUF": b"PK\3\4 is a wheel",
+        "not with GGUF": b"PK\3\4 is a wheel",
         "version 2": whole[:4] + b"\2" + whole[5:],
         "it is cut short: blk": whole[:-1],
         "it is cut short": whole[:5000],
         "alignment is 0": aligned(0),
         "alignment is 24": aligned(24),
         "architecture is gpt2": write_llama(tmp_path / "a", architecture="gpt2").read_bytes(),
-        "which a Llama has not": write_llama(tmp_path / "b", extra=["rope_freqs"]).read_bytes(),
+        "rope_freqs.weight has the shape": write_llama(
+            tmp_path / "b", extra={"rope_freqs": (8,)}
+        ).read_bytes(),
         "kind 99": whole[:tensor] + bytes([99]) + whole[tensor + 1 :],
     }
     for i, content in enumerate([*cases.values(), widened]):
@@ -218,47 +213,34 @@ def test_what_is_no_such_model_is_named(small: Path, tmp_path: Path) -> None:
 
 # --- the forward pass --------------------------------------------------------------------------
 
-READ = """async ({ model, writeFileSync }, { path, ids, some, out, watched }) => {
+READ = """async ({ model, writeFileSync }, { path, texts, some, watched, out }) => {
     const { read } = await model(path);
-    const rows = [];
-    for (const text of ids) {
+    const [xs, all] = [[], []];
+    for (const ids of texts) {
         let t = 0;
-        read(text, some, (streams, logits) => {
-            if (t < watched) rows.push(...streams);
-            rows.push(logits);
+        read(ids, some, (streams, logits) => {
+            if (t < watched) xs.push(...streams);
+            all.push(logits);
             t += 1;
         });
     }
-    writeFileSync(out, Buffer.concat(rows.map((row) => Buffer.from(row.buffer))));
+    const bytes = (rows) => Buffer.concat(rows.map((row) => Buffer.from(row.buffer)));
+    writeFileSync(`${out}/xs`, bytes(xs));
+    writeFileSync(`${out}/logits`, bytes(all));
 }"""
 
 
 def read_in_page(
-    path: Path,
-    ids: list[list[int]],
-    out: Path,
-    D: int,
-    size: int,
-    *,
-    some: int = 4,
-    watched: int = 0,
+    path: Path, texts: list[list[int]], out: Path, shape: tuple[int, int, int], watched: int, some=4
 ) -> tuple[Tensor, Tensor]:
-    """Streams of the first ``watched`` tokens after each block, and the logits of all tokens."""
-    in_page(
-        READ, {"path": str(path), "ids": ids, "some": some, "out": str(out), "watched": watched}
+    """Streams of the first ``watched`` tokens of each text, and the logits of all tokens."""
+    given = {"texts": texts, "some": some, "watched": watched}
+    in_page(READ, given | {"path": str(path), "out": str(out)})
+    xs, logits = (
+        torch.from_numpy(np.fromfile(out / name, np.float32)) for name in ("xs", "logits")
     )
-    numbers = torch.from_numpy(np.fromfile(out, np.float32))
-    streams, logits = [], []
-    layers = (numbers.numel() - size * sum(map(len, ids))) // max(watched * D * len(ids), 1)
-    for text in ids:
-        for t in range(len(text)):
-            if t < watched:
-                seen, numbers = numbers.split([layers * D, len(numbers) - layers * D])
-                streams.append(seen.view(layers, D))
-            one, numbers = numbers.split([size, len(numbers) - size])
-            logits.append(one)
-    assert not len(numbers)
-    return torch.stack(streams) if streams else torch.empty(0), torch.stack(logits)
+    blocks, D, size = shape
+    return xs.view(-1, blocks + 1, D), logits.view(-1, size)
 
 
 @torch.no_grad()
@@ -271,7 +253,7 @@ def stream_of(model: Llama, ids: list[int]) -> Tensor:
 @pytest.mark.parametrize("some", [1, 3, 4])
 def test_a_small_llama_is_torchs_block_by_block(small: Path, tmp_path: Path, some: int) -> None:
     model, ids = load_llama(small), rng.integers(0, V, 70).tolist()
-    streams, logits = read_in_page(small, [ids], tmp_path / "x", 64, V, some=some, watched=70)
+    streams, logits = read_in_page(small, [ids], tmp_path, (2, 64, V), 70, some)
     torch.testing.assert_close(streams, stream_of(model, ids), atol=2e-4, rtol=1e-4)
     torch.testing.assert_close(logits, model(torch.tensor([ids]))[0], atol=2e-4, rtol=1e-4)
 
@@ -294,18 +276,18 @@ def real() -> RealModel:
 @torch.no_grad()
 def test_the_real_model_is_torchs(real: RealModel, tmp_path: Path) -> None:
     """Layer by layer at 8 places; and the first choice and the divergence at all."""
-    ids, length = real.tokens.ids(README), many(96, 250)
+    ids, length = real.tokens.ids(README), many(48, 250)
     given = [ids[i * length :][:length] for i in range(many(1, 4))]
-    streams, logits = read_in_page(smollm2_file(), given, tmp_path / "x", 576, 49152, watched=8)
+    streams, logits = read_in_page(smollm2_file(), given, tmp_path, (30, 576, 49152), 8)
     ours = torch.cat([stream_of(real.model, one)[:8] for one in given])
     scale = ours.norm(dim=-1, keepdim=True)
     assert streams.shape == (8 * len(given), 31, 576)
     assert ((streams - ours).abs() / scale).max() < 2e-5
     theirs = real.model(torch.tensor(given)).flatten(0, 1)
     p, q = theirs.double().log_softmax(-1), logits.double().log_softmax(-1)
-    assert (p.exp() * (p - q)).sum(-1).max() < 1e-5
+    assert (p.exp() * (p - q)).sum(-1).max() < 1e-7
     assert (logits.argmax(-1) == theirs.argmax(-1)).double().mean() > 0.99
-    assert (logits - theirs).abs().max() < 2e-3
+    assert (logits - theirs).abs().max() < 1e-3
 
 
 # --- tokens ------------------------------------------------------------------------------------
@@ -334,7 +316,7 @@ HALVES = "naïve ďábel 日本 🙂👨‍👩‍👧"
 def test_tokens_and_dialogues_are_pythons() -> None:
     """Which test_smollm2.py compares with `tokenizers` and jinja2, on these texts and more."""
     tokens = smol_tokens(real_header()[0])
-    given, halves = [*texts(many(2500, 10_000)), "<|im_end|>", ""], tokens.ids(HALVES)
+    given, halves = [*texts(many(2000, 10_000)), "<|im_end|>", ""], tokens.ids(HALVES)
     dialogues = [
         [*[("system", "Be brief.")] * (i % 2), *[("user", "Hi")] * (i % 3), ("user", text)]
         for i, text in enumerate(README.split("\n\n")[:60])
@@ -361,10 +343,13 @@ class Server:
     """Answers each request for the model as the next of ``steps`` says, and the last one on."""
 
     def __init__(self, content: bytes) -> None:
-        self.content, self.etag, self.steps = content, '"1"', list[Callable[[Any, int], None]]()
+        self.content, self.etag = content, '"1"'
+        self.steps: list[Callable[[Any, int], None]] = [self.send]
         self.asked = list[tuple[str | None, str | None]]()  # Range and If-Range
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        if not handler.path.endswith(".gguf"):
+            return self.page(handler)
         wanted = handler.headers.get("Range")
         self.asked.append((wanted, handler.headers.get("If-Range")))
         step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
@@ -372,6 +357,12 @@ class Server:
         if start and handler.headers.get("If-Range") not in (None, self.etag):
             start = 0
         step(handler, start)
+
+    def page(self, handler: BaseHTTPRequestHandler) -> None:
+        path = PAGE / handler.path.lstrip("/")
+        body = path.read_bytes() if path.is_file() else b"<!doctype html><title>page</title>"
+        types = {".js": "text/javascript", ".wasm": "application/wasm"}
+        self.send(handler, body=body, Content_Type=types.get(path.suffix, "text/html"))
 
     def send(
         self,
@@ -395,19 +386,21 @@ class Server:
             handler.wfile.write(body[:until])
         handler.close_connection = True
 
+    @contextmanager
+    def running(self) -> Iterator[dict[str, Any]]:
+        """What `open` has to know."""
 
-@contextmanager
-def served(server: Server) -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            server.answer(self)
+        class Handler(BaseHTTPRequestHandler):
+            do_GET = lambda handler: self.answer(handler)  # noqa: E731
 
-        def log_message(self, *args: object) -> None: ...
+            def log_message(self, *args: object) -> None: ...
 
-    with ThreadingHTTPServer(("localhost", 0), Handler) as http:
-        Thread(target=http.serve_forever, daemon=True).start()
-        yield f"http://localhost:{http.server_port}/model.gguf"
-        http.shutdown()
+        with ThreadingHTTPServer(("localhost", 0), Handler) as http:
+            Thread(target=http.serve_forever, daemon=True).start()
+            facts = {"address": f"http://localhost:{http.server_port}/model.gguf"}
+            facts["sha256"] = hashlib.sha256(self.content).hexdigest()
+            yield facts | {"size": len(self.content)}
+            http.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -442,10 +435,9 @@ def opened(
     server: Server, tries: list[str], cache: str = "", before: str = ""
 ) -> list[dict[str, Any]]:
     """What `open` has answered, try by try; with a model, that it computes."""
-    facts = {"size": len(server.content), "sha256": hashlib.sha256(server.content).hexdigest()}
-    with served(server) as address:
-        given = facts | {"address": address, "tries": tries, "cache": cache, "before": before}
-        found: list[dict[str, Any]] = in_page(OPEN, given)
+    with server.running() as facts:
+        given = {"tries": tries, "cache": cache, "before": before}
+        found: list[dict[str, Any]] = in_page(OPEN, facts | given)
     for one in found:
         assert one["most"] is None or one["most"] <= 1
         if one["result"]:
@@ -459,8 +451,13 @@ def opened(
 FIRST = 6_000_000  # bytes that come before the connection breaks off
 
 
-@pytest.mark.parametrize("tries", [["", ""], ["", "visit"]], ids=["again", "new visit"])
-@pytest.mark.parametrize("how", ["rest", "all", "earlier", "new name", "new file", "too far"])
+@pytest.mark.parametrize(
+    ("how", "tries"),
+    [
+        *((how, ["", ""]) for how in ("rest", "all", "earlier", "new name", "new file", "too far")),
+        *((how, ["", "visit"]) for how in ("rest", "new file")),
+    ],
+)
 def test_a_broken_download_goes_on(content: bytes, how: str, tries: list[str]) -> None:
     server = Server(content)
     send = server.send
@@ -486,7 +483,7 @@ def test_a_broken_download_goes_on(content: bytes, how: str, tries: list[str]) -
         old = content[:100] + bytes(100) + content[200:]
         send(handler, body=old if how == "new file" else content, until=FIRST)
 
-    server.steps = [broken, second, lambda handler, start: send(handler)]
+    server.steps = [broken, second, send]
     failed, good = opened(server, tries)
     assert "of the model have come" in failed["error"]["why"] and failed["kept"] == 1
     assert good["result"] == {"kept": True} and good["kept"] == 3
@@ -500,12 +497,10 @@ def test_a_broken_download_goes_on(content: bytes, how: str, tries: list[str]) -
     ("body", "what"),
     [
         (b"<!doctype html><title>The Road to GPT</title>", "a page of HTML"),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "Git LFS"),
-        (b"", "it is empty"),
         (None, "longer"),
         (bytes(1), "SHA-256"),
     ],
-    ids=["html", "lfs", "empty", "longer", "other"],
+    ids=["html", "longer", "other"],
 )
 def test_another_file_is_named_and_not_kept(content: bytes, body: bytes | None, what: str) -> None:
     server = Server(content)
@@ -515,7 +510,7 @@ def test_another_file_is_named_and_not_kept(content: bytes, body: bytes | None, 
         body = content[:-1] + bytes([content[-1] ^ 1])
     server.steps = [
         lambda handler, start: server.send(handler, body=body),
-        lambda handler, start: server.send(handler, start),
+        server.send,
     ]
     failed, good = opened(server, ["", ""])
     assert what in failed["error"]["why"] and failed["kept"] == 0
@@ -527,21 +522,23 @@ def test_another_file_is_named_and_not_kept(content: bytes, body: bytes | None, 
 def test_only_the_known_size_counts(content: bytes, length: str) -> None:
     server = Server(content)
     packed = gzip.compress(content, 1)
-    headers = {"Content_Encoding": "gzip", "Content_Length": str(len(packed)) if length else ""}
+    headers: Any = {
+        "Content_Encoding": "gzip",
+        "Content_Length": str(len(packed)) if length else "",
+    }
     server.steps = [lambda handler, start: server.send(handler, body=packed, **headers)]
     assert opened(server, [""])[0]["result"] == {"kept": True}
 
 
-@pytest.mark.parametrize("cache", ["none", "open", "put", "match", ""])
+@pytest.mark.parametrize("cache", ["none", "open", "put", ""])
 def test_it_works_in_a_browser_without_a_cache(content: bytes, cache: str) -> None:
     server = Server(content)
-    server.steps = [lambda handler, start: server.send(handler, start)]
     found = opened(server, ["", "visit"], cache)
     assert [one["result"] for one in found] == [{"kept": not cache}] * 2
     assert len(server.asked) == (2 if cache else 1)  # a second visit needs no network
 
 
-@pytest.mark.parametrize("limit", [5, 10, 11])
+@pytest.mark.parametrize("limit", [5, 11])
 def test_without_memory_it_says_what_to_do(content: bytes, limit: int) -> None:
     """The file's own, and that for keys and values, may be refused."""
     before = f"""(async () => {{
@@ -553,7 +550,6 @@ def test_without_memory_it_says_what_to_do(content: bytes, limit: int) -> None:
         }};
     }})()"""
     server = Server(content)
-    server.steps = [lambda handler, start: server.send(handler, start)]
     failed, again = opened(server, ["", ""], before=before)
     for one in (failed, again):
         assert "memory" in one["error"]["why"] and "Close other tabs" in one["error"]["remedy"]
@@ -561,7 +557,6 @@ def test_without_memory_it_says_what_to_do(content: bytes, limit: int) -> None:
 
 def test_a_download_that_is_stopped_goes_on(content: bytes) -> None:
     server = Server(content)
-    server.steps = [lambda handler, start: server.send(handler, start)]
     failed, good = opened(server, ["halt", ""])
     assert "you stopped it" in failed["error"]["why"] and good["result"]
 
@@ -578,13 +573,8 @@ WRITE = """async ({ worker, cacheApi }, { address, size, sha256, requests }) => 
 
 
 def asked(path: Path, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    server = Server(path.read_bytes())
-    server.steps = [lambda handler, start: server.send(handler, start)]
-    facts = {"size": len(server.content), "sha256": hashlib.sha256(server.content).hexdigest()}
-    with served(server) as address:
-        answers: list[dict[str, Any]] = in_page(
-            WRITE, facts | {"address": address, "requests": requests}
-        )
+    with Server(path.read_bytes()).running() as facts:
+        answers: list[dict[str, Any]] = in_page(WRITE, facts | {"requests": requests})
     return answers
 
 
@@ -619,7 +609,7 @@ def test_it_writes_as_python_does(small: Path) -> None:
 def test_next_words_and_lens_are_pythons_and_bad_texts_are_named(small: Path) -> None:
     model, tokens = smollm2.load_smollm2(small)
     dialogue = [["user", "Hi there"]]
-    requests = [
+    requests: list[dict[str, Any]] = [
         {"act": "next", "text": "a cat"},
         {"act": "next", "dialogue": dialogue},
         {"act": "lens", "text": "a cat"},
@@ -653,34 +643,35 @@ def test_next_words_and_lens_are_pythons_and_bad_texts_are_named(small: Path) ->
 
 # --- in a browser ------------------------------------------------------------------------------
 
-ASK = """() => {
+VISIT = """async (open) => {
     const worker = new Worker("/llama_worker.js", { type: "module" });
-    globalThis.ask = (message) => new Promise((resolve) => {
+    const ask = (message) => new Promise((resolve) => {
         worker.onmessage = ({ data }) => data.part || resolve(data.result ?? data.error);
         worker.postMessage({ number: 1, ...message });
     });
+    const opened = await ask({ act: "open", ...open });
+    const next = await ask({ act: "next", text: "The capital of France is" });
+    return { opened, best: next.best[0].piece, p: next.best[0].p };
 }"""
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory from /proc")
 def test_in_a_browser_it_is_kept_and_small(browser: Browser) -> None:
-    """The real file: at most 450 MB, a second visit without the network and with no more."""
+    """The real file: at most 450 MB, and a second visit needs no network and no more memory."""
     server = Server(smollm2_file().read_bytes())
-    server.steps = [lambda handler, start: server.send(handler, start)]
-    system = browser.new_browser_cdp_session()
-
-    def peak() -> float:
-        """MB that this browser's largest renderer has had."""
-        processes = system.send("SystemInfo.getProcessInfo")["processInfo"]
-        status = [
-            Path(f"/proc/{one['id']}/status").read_text()
-            for one in processes
-            if one["type"] == "renderer"
-        ]
-        return max(int(re.findall(r"VmHWM:\s+(\d+)", text)[0]) for text in status) / 1000
-
-    def page_file(handler: BaseHTTPRequestHandler) -> None:
-        path = PAGE / handler.path.lstrip("/")
-        body = path.read_bytes() if path.is_file() else b"<!doctype html><title>page</title>"
-        types = {".js": "text/javascript", ".wasm": "application/wasm"}
-        server.send(handler, body=body, Content_Type=types.get(path.suffix, "text/html"))
+    system, context, peaks = browser.new_browser_cdp_session(), browser.new_context(), []
+    with server.running() as facts:
+        for _ in range(2):
+            page = context.new_page()
+            page.goto(facts["address"].removesuffix("model.gguf"))
+            found = page.evaluate(VISIT, facts)
+            assert found["opened"] == {"kept": True} and found["best"] == " Paris"
+            assert found["p"] == pytest.approx(0.7725, abs=1e-3)
+            processes = system.send("SystemInfo.getProcessInfo")["processInfo"]
+            ids = [one["id"] for one in processes if one["type"] == "renderer"]
+            status = [Path(f"/proc/{number}/status").read_text() for number in ids]
+            peaks.append(max(int(re.findall(r"VmHWM:\s+(\d+)", text)[0]) for text in status) / 1e3)
+            page.close()
+    context.close()
+    assert len(server.asked) == 1
+    assert peaks[0] < 450 and peaks[1] < 1.1 * peaks[0]

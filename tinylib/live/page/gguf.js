@@ -1,38 +1,35 @@
-// A GGUF file's header: what is said about the model, and where each of its tensors lies.
+// A GGUF file's header: what it says about the model, and where each tensor lies. Version 3 is in
+// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
 import { KINDS } from "./matrices.js";
 
-const [ARRAY, STRING] = [9, 8];
+const [STRING, ARRAY] = [8, 9];
 /** By GGUF's number of a kind of value: how DataView reads it, and its bytes. */
 const NUMBERS = {
   ...{ 0: ["Uint8", 1], 1: ["Int8", 1], 2: ["Uint16", 2], 3: ["Int16", 2], 4: ["Uint32", 4] },
   ...{ 5: ["Int32", 4], 6: ["Float32", 4], 7: ["Uint8", 1], 10: ["BigUint64", 8] },
   ...{ 11: ["BigInt64", 8], 12: ["Float64", 8] },
 };
-const INTEGERS = [0, 1, 2, 3, 4, 5, 10, 11];
 
-const wrong = (why) =>
-  Object.assign(new Error(`this file cannot be used: ${why}`), {
-    why: `the file is no model that can be read here: ${why}`,
-    remedy: "Take a GGUF file of a model of Llama’s form, in Q4_1 and Q8_0.",
-  });
+const wrong = (what) => {
+  const why = `the file is no model that can be read here: ${what}`;
+  const remedy = "Take a GGUF file of a model of Llama’s form, in Q4_1 and Q8_0.";
+  return Object.assign(new Error(why), { why, remedy });
+};
 
 /** An Error says what a file is that begins with these bytes, unless that is GGUF. */
 export function assertBegin(bytes) {
   const text = new TextDecoder().decode(bytes.slice(0, 200)).trimStart();
   if (!bytes.length) throw wrong("it is empty");
-  if (text.startsWith("version https://git-lfs"))
-    throw wrong("it is a pointer of Git LFS, which stands for the file, and not the file itself");
+  if (text.startsWith("version https://git-lfs")) throw wrong("it is only a pointer of Git LFS");
   if (text.startsWith("<")) throw wrong("it is a page of HTML");
   if (!"GGUF".startsWith(text.slice(0, 4)))
-    throw wrong(`it does not begin with GGUF, but with ${JSON.stringify(text.slice(0, 12))}`);
+    throw wrong(`it begins with ${JSON.stringify(text.slice(0, 12))}, and not with GGUF`);
 }
 
 /**
- * Of a whole file { info, tensors }: the metadata by name, and of each tensor { name, shape, kind,
- * at }, where `shape` begins with the length of a row, and `at` counts bytes from the file's start.
- * As in https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, version 3. An Error says what
- * else a file is.
+ * Of a whole file its metadata, `info`, and its `tensors`: each { shape, kind, at } by its name. A
+ * shape begins with the length of a row. An Error says what another file is.
  */
 export function readHeader(bytes) {
   assertBegin(bytes);
@@ -45,6 +42,7 @@ export function readHeader(bytes) {
 
 function headerOf(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const utf8 = new TextDecoder();
   let at = 4;
   const number = (kind) => {
     if (!NUMBERS[kind]) throw wrong(`it has a value of the unknown kind ${kind}`);
@@ -52,15 +50,14 @@ function headerOf(bytes) {
     at += size;
     return Number(view[`get${type}`](at - size, true));
   };
-  /** How many there are of what takes at least `size` bytes each. */
-  const count = (size) => {
+  /** How many follow, of at least a byte each. */
+  const count = () => {
     const n = number(10);
-    if (n * size > bytes.length - at) throw new RangeError();
+    if (n > bytes.length - at) throw new RangeError();
     return n;
   };
-  const utf8 = new TextDecoder();
   const string = () => {
-    const length = count(1);
+    const length = count();
     at += length;
     return utf8.decode(bytes.subarray(at - length, at));
   };
@@ -68,74 +65,71 @@ function headerOf(bytes) {
     if (kind === STRING) return string();
     if (kind !== ARRAY) return number(kind);
     const of = number(4);
-    return Array.from({ length: count(1) }, () => value(of));
+    return Array.from({ length: count() }, () => value(of));
   };
   const version = number(4);
   if (version !== 3) throw wrong(`it is GGUF of version ${version}, and only 3 is read`);
-  const [tensorCount, pairs] = [count(24), count(12)];
+  const [tensorCount, pairs] = [count(), count()];
   const info = {};
-  let alignment = 32;
   for (let i = 0; i < pairs; i += 1) {
-    const [name, kind] = [string(), number(4)];
-    info[name] = value(kind);
-    if (name === "general.alignment") alignment = INTEGERS.includes(kind) ? info[name] : NaN;
+    const name = string();
+    info[name] = value(number(4));
   }
-  if (!(alignment > 0 && Number.isInteger(Math.log2(alignment))))
-    throw wrong(`its alignment is ${info["general.alignment"]}, which is no power of two`);
   const architecture = info["general.architecture"];
   if (architecture !== "llama") throw wrong(`its architecture is ${architecture}, and not llama`);
-  const places = Array.from({ length: tensorCount }, () => {
-    const [name, axes] = [string(), number(4)];
-    const shape = Array.from({ length: axes }, () => number(10));
-    return { name, shape, kind: number(4), at: number(10) };
-  });
-  const start = Math.ceil(at / alignment) * alignment;
   const tensors = {};
-  for (const { name, shape, kind, at: offset } of places) {
-    if (!KINDS[kind])
-      throw wrong(`${name} is a tensor of kind ${kind}; read are F32, Q4_1 and Q8_0`);
-    const { name: kindName, bytes: size, numbers } = KINDS[kind];
-    if (shape[0] % numbers) throw wrong(`${name} has rows of ${shape[0]} in ${kindName}`);
-    const end = start + offset + (shape.reduce((a, b) => a * b, 1) / numbers) * size;
-    if (end > bytes.length)
+  for (let i = 0; i < tensorCount; i += 1) {
+    const name = string();
+    const shape = Array.from({ length: number(4) }, () => number(10));
+    tensors[name] = { shape, kind: number(4), at: number(10) };
+  }
+  const alignment = info["general.alignment"] ?? 32;
+  if (!(alignment >= 1 && Number.isInteger(Math.log2(alignment))))
+    throw wrong(`its alignment is ${alignment}, which is no power of two`);
+  const start = Math.ceil(at / alignment) * alignment;
+  for (const [name, tensor] of Object.entries(tensors)) {
+    const known = KINDS[tensor.kind];
+    if (!known) throw wrong(`${name} is of kind ${tensor.kind}, not F32, Q4_1 or Q8_0`);
+    tensor.at += start;
+    const end = tensor.at + (tensor.shape.reduce((a, b) => a * b) / known.numbers) * known.bytes;
+    if (tensor.shape[0] % known.numbers || end > bytes.length)
       throw wrong(`it is cut short: ${name} ends at byte ${end} of ${bytes.length}`);
-    tensors[name] = { name, shape, kind, at: start + offset };
   }
   return { info, tensors };
 }
 
 /**
- * How the Llama in a file is built, named as LlamaConfig of tinylib/real_model.py names it; an Error
- * if the file says something else than its tensors, or has what such a model has not.
+ * How the Llama in a file is built, in the names of LlamaConfig of tinylib/real_model.py. An Error
+ * says where its tensors are others.
  */
 export function configOf({ info, tensors }) {
   const of = (name, otherwise = undefined) => info[`llama.${name}`] ?? otherwise;
   const [D, F, layers] = [of("embedding_length"), of("feed_forward_length"), of("block_count")];
   const H = of("attention.head_count");
-  const [G, d] = [of("attention.head_count_kv", H), D / H];
-  const V = tensors["token_embd.weight"]?.shape[1];
+  const [G, d, V] = [
+    of("attention.head_count_kv", H),
+    D / H,
+    tensors["token_embd.weight"]?.shape[1],
+  ];
   if (d % 2 || H % G) throw wrong(`${H} heads, ${G} of keys, do not fit into a width of ${D}`);
   if (of("rope.dimension_count", d) !== d || of("rope.scaling.type", "none") !== "none")
     throw wrong("its positions are not rotary in Llama’s plain form");
-  const shapes = { token_embd: [D, V], output_norm: [D] };
-  if (tensors["output.weight"]) shapes.output = [D, V]; // else the table writes, too
-  for (let i = 0; i < layers; i += 1) {
-    const parts = {
-      ...{ attn_norm: [D], attn_q: [D, D], attn_k: [D, G * d], attn_v: [D, G * d] },
-      ...{ attn_output: [D, D], ffn_norm: [D], ffn_gate: [D, F], ffn_up: [D, F], ffn_down: [F, D] },
-    };
-    for (const [part, shape] of Object.entries(parts)) shapes[`blk.${i}.${part}`] = shape;
+  const parts = {
+    ...{ attn_norm: [D], attn_q: [D, D], attn_k: [D, G * d], attn_v: [D, G * d] },
+    ...{ attn_output: [D, D], ffn_norm: [D], ffn_gate: [D, F], ffn_up: [D, F], ffn_down: [F, D] },
+  };
+  const shapes = { "token_embd.weight": [D, V], "output_norm.weight": [D] };
+  if (tensors["output.weight"]) shapes["output.weight"] = [D, V]; // else the table writes, too
+  for (let i = 0; i < layers; i += 1)
+    for (const part in parts) shapes[`blk.${i}.${part}.weight`] = parts[part];
+  for (const name of new Set([...Object.keys(shapes), ...Object.keys(tensors)])) {
+    const { kind, shape } = tensors[name] ?? {};
+    if (String(shape) !== String(shapes[name]) || (KINDS[kind].name === "F32") !== !shape[1])
+      throw wrong(
+        `${name} has the shape ${shape}, in a Llama ${shapes[name]}, or is of another kind`,
+      );
   }
-  for (const [name, shape] of Object.entries(shapes)) {
-    const tensor = tensors[`${name}.weight`];
-    if (String(tensor?.shape) !== String(shape))
-      throw wrong(`${name} is ${tensor?.shape.join(" × ") ?? "missing"}, not ${shape.join(" × ")}`);
-    if ((KINDS[tensor.kind].name === "F32") !== (shape.length === 1))
-      throw wrong(`${name} is in ${KINDS[tensor.kind].name}`);
-  }
-  const unknown = Object.keys(tensors).find((name) => !shapes[name.replace(/\.weight$/, "")]);
-  if (unknown) throw wrong(`it has ${unknown}, which a Llama has not`);
   const eps = of("attention.layer_norm_rms_epsilon");
-  const output = shapes.output ? "output.weight" : "token_embd.weight";
+  const output = tensors["output.weight"] ? "output.weight" : "token_embd.weight";
   return { H, G, d, layers, base: of("rope.freq_base", 10_000), eps, output };
 }

@@ -6,27 +6,27 @@ import { assertBegin } from "./gguf.js";
 
 const STORE = "tinylib-model";
 const PART = 2 ** 22; // bytes that are kept as one entry
-
 const LATER = "Try again later; if that does not help, please report it.";
 
 /** The message for an error: what is wrong, and what to do about it. */
 export const because = (why, remedy, cause = undefined) =>
   Object.assign(new Error(why, { cause }), { why, remedy });
 
-/** Nothing of a model stays in the browser's cache, if it has one. */
+/** The browser's cache, if there is one, keeps nothing any more. */
 export const forgetFiles = async () => void (await globalThis.caches?.delete(STORE));
 
 /** A file under way: `loaded` bytes of it have come, and are in `bytes`. */
 class Download {
+  loaded = 0;
+  version = null; // the server's name for what it gave
+  kept = true; // what has come is in the browser's cache, too
+
   constructor({ address, size, sha256 }, room) {
     this.address = address;
     this.size = size;
     this.sha256 = sha256;
     this.room = room;
     this.bytes = room.bytes;
-    this.loaded = 0;
-    this.version = null; // the server's name for what it gave
-    this.kept = true; // what has come is in the browser's cache, too
   }
 
   part = (at) => `${this.address}?sha256=${this.sha256}&part=${Math.floor(at / PART)}`;
@@ -52,16 +52,17 @@ class Download {
       while (this.loaded < this.size) {
         const answer = await cache.match(this.part(this.loaded));
         const part = answer && new Uint8Array(await answer.arrayBuffer());
-        if (part?.length !== Math.min(PART, this.size - this.loaded)) return;
+        if (part?.length !== Math.min(PART, this.size - this.loaded)) break;
         this.bytes.set(part, this.loaded);
         this.loaded += part.length;
         this.version = answer.headers.get("X-Version");
         report(this.loaded);
       }
+      if (!this.loaded) await forgetFiles(); // an older model leaves
     });
   }
 
-  /** Fetch what is missing. It comes from the byte that is returned: 0 if the server wants it so. */
+  /** Fetch what is missing; it begins with the byte that is returned, 0 if the server wants so. */
   async receive(report, signal) {
     const asked = this.loaded;
     const headers = asked ? { Range: `bytes=${asked}-` } : {};
@@ -77,7 +78,7 @@ class Download {
     if (!answer.ok) throw new Error(`the server answered ${status}`);
     const tag = answer.headers.get("ETag");
     this.version = tag?.startsWith('"') ? tag : answer.headers.get("Last-Modified");
-    const start = (status === 206 && from) || 0;
+    const start = asked && status === 206 ? from : 0;
     this.loaded = start;
     const reader = body.getReader();
     for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
@@ -105,58 +106,44 @@ class Download {
       await this.inCache((cache) => cache.put(this.part(at), part));
     }
   }
-
-  async isWhole() {
-    const hash = await digest(this.bytes);
-    return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("") === this.sha256;
-  }
-
-  /** Older models leave. */
-  forgetOthers() {
-    return this.inCache(async (cache) => {
-      for (const { url } of await cache.keys())
-        if (!url.includes(this.sha256)) await cache.delete(url);
-    });
-  }
 }
 
 /** @type {Download | undefined} what has come of a file that is not whole yet */
 let current;
 
 /**
- * A file { address, size, sha256 }, in the room { bytes, … } that `makeRoom` gives: { room, kept },
+ * A file { address, size, sha256 } in the room that `makeRoom` gives, { bytes, … }: { room, kept },
  * and whether the browser keeps it. `report` gets a stage and how many bytes are there. An Error
  * says why the file is not whole; the next call goes on from what has come.
  */
 export async function fetchFile(file, makeRoom, report, signal) {
-  if (current?.sha256 !== file.sha256 || current.address !== file.address) {
+  const { address, size, sha256 } = file;
+  if (current?.sha256 !== sha256 || current.address !== address) {
     current = undefined; // it leaves its memory to the next
     current = new Download(file, makeRoom());
   }
   const download = current;
   const came = (loaded) => report("fetch", loaded);
   if (!download.loaded) await download.restore(came);
-  for (;;) {
+  for (let again = false; ; again = true) {
     let start = NaN;
-    if (download.loaded < file.size) {
+    if (download.loaded < size) {
       start = await download.receive(came, signal).catch(async (error) => {
+        const there = `${(download.loaded / 1e6).toFixed(1)} of ${(size / 1e6).toFixed(1)} MB`;
         if (error.why) await download.startAgain(); // it is another file
-        throw error.why ? error : interrupted(download, signal, error);
+        if (error.why) throw error;
+        const why = signal.aborted ? "you stopped it" : error.message;
+        const remedy = "Try again: it goes on from there. If it does not, check the connection.";
+        throw because(`${there} of the model have come: ${why}`, remedy, error);
       });
     }
-    report("check", file.size);
-    if (await download.isWhole()) break;
+    report("check", size);
+    const hash = await digest(download.bytes);
+    const hex = Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    if (hex === sha256) break;
     await download.startAgain();
-    if (start === 0) throw because("what came is not the model: its SHA-256 is another", LATER);
+    if (again || start === 0) throw because("another file came: its SHA-256 is wrong", LATER);
   }
   current = undefined;
-  await download.forgetOthers();
   return download;
-}
-
-function interrupted({ loaded, size }, signal, cause) {
-  const [there, all] = [loaded, size].map((bytes) => (bytes / 1e6).toFixed(1));
-  const why = signal.aborted ? "you stopped it" : cause.message;
-  const remedy = "Try again: it goes on from there. If it does not, check the connection.";
-  return because(`${there} of ${all} MB of the model have come: ${why}`, remedy, cause);
 }

@@ -44,23 +44,19 @@ export class LlamaTokens extends BytePairs {
     this.ends = [end, idOf.get("<|endoftext|>")];
   }
 
-  /** The ids of a text; a sign in it is letters as any other. An Error if it has none for a byte. */
+  /** The ids of a text, in which a sign is only letters. An Error if a byte of it has none. */
   ids(text) {
     const idOf = (own) => (own > 255 ? own - 256 + this.start : this.idOfByte.get(own));
-    return text
+    const own = text
       .split(DIGIT)
       .flatMap(split)
-      .flatMap((piece) => {
-        const ids = this.idsOfPiece(piece);
-        const lacking = ids.find((own) => idOf(own) === undefined);
-        if (lacking === undefined) return ids.map(idOf);
-        const [character] = [...piece].filter((one) => toBytes(one).includes(lacking));
-        throw inWords(
-          `the model has no token for the byte ${hex(lacking)}, which is in the character ` +
-            `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`,
-          "Leave out that character.",
-        );
-      });
+      .flatMap((piece) => this.idsOfPiece(piece));
+    const byte = own.find((id) => idOf(id) === undefined);
+    if (byte === undefined) return own.map(idOf);
+    const character = [...text].find((one) => toBytes(one).includes(byte));
+    const code = `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+    const why = `the model has no token for the byte ${hex(byte)}, a part of the character ${code}`;
+    throw inWords(why, "Leave out that character.");
   }
 
   bytesOf(id) {
@@ -93,12 +89,9 @@ export class LlamaTokens extends BytePairs {
     const turns = dialogue[0][0] === "system" ? dialogue : [["system", system], ...dialogue];
     const [start, end] = ["<|im_start|>", "<|im_end|>"].map((sign) => this.idOf.get(sign));
     const newLine = this.ids("\n");
-    const ids = turns.flatMap(([role, text]) => [
-      start,
-      ...this.ids(`${role}\n${text}`),
-      end,
-      ...newLine,
-    ]);
+    const ids = [];
+    for (const [role, text] of turns)
+      ids.push(start, ...this.ids(`${role}\n${text}`), end, ...newLine);
     return [...ids, start, ...this.ids("assistant\n")];
   }
 }

@@ -6,8 +6,8 @@
 //     -> { text, ended: end | most | halted, read_ms, written, write_ms }; parts { text, p }
 //   lens { text | dialogue } -> { pieces, rows: [{ block, best }] }
 //   forget -> nothing: the file is kept no longer
-// While a text is read there are parts { reading: [done, of] }. After `halt`, which has no answer of
-// its own, next and lens answer null.
+// While a text is read there are parts { reading: [done, of] }. `halt` ends all that is asked, and
+// has no answer of its own; next and lens then answer null.
 
 import { numbers } from "./chance.js";
 import { assertRunnable } from "./engine.js";
@@ -37,7 +37,7 @@ onmessage = ({ data }) => {
     try {
       postMessage({ number, result: await acts[data.act](data, part, control.signal) });
     } catch (thrown) {
-      const { message, why, remedy } = isMemory(thrown) ? withoutMemory(thrown) : thrown;
+      const { message, why, remedy } = isMemory(thrown) ? NO_MEMORY : thrown;
       postMessage({ number, error: { message, why, remedy } });
     }
     running.delete(control);
@@ -46,21 +46,16 @@ onmessage = ({ data }) => {
 };
 
 const isMemory = (error) => !error.why && (error instanceof RangeError || /memory/i.test(error));
-const withoutMemory = (cause) =>
-  because(
-    "the browser has no memory left for the model, which needs about 350 MB",
-    "Close other tabs and try again, or use the notebook.",
-    cause,
-  );
+const NO_MEMORY = {
+  message: "no memory",
+  why: "the browser has no memory left for the model, which needs about 350 MB",
+  remedy: "Close other tabs and try again, or use the notebook.",
+};
 
 async function open({ address, size, sha256 }, part, signal) {
   if (opened?.sha256 === sha256) return { kept: opened.kept };
   opened = undefined;
   assertRunnable();
-  const wasm = fetch(new URL("product.wasm", import.meta.url)).then((answer) =>
-    answer.arrayBuffer(),
-  );
-  wasm.catch(() => {}); // it is awaited below, unless something else fails first
   let reported = 0;
   const report = (stage, loaded) => {
     if (stage === "fetch" && loaded < size && performance.now() - reported < REPORT_MS) return;
@@ -73,9 +68,11 @@ async function open({ address, size, sha256 }, part, signal) {
   };
   const { room, kept } = await fetchFile({ address, size, sha256 }, makeRoom, report, signal);
   report("open", size);
+  const answer = await fetch(new URL("product.wasm", import.meta.url)).catch((error) => error);
+  if (!answer.ok) throw because("its product could not be loaded", "Try again later.", answer);
   const file = readHeader(room.bytes);
-  const config = configOf(file);
-  const matrices = await matricesIn(room.memory, await wasm, file.tensors, size, config);
+  const [config, wasm] = [configOf(file), await answer.arrayBuffer()];
+  const matrices = await matricesIn(room.memory, wasm, file.tensors, size, config);
   const llama = createLlama(config, matrices);
   opened = { llama, tokens: new LlamaTokens(file.info), read: [], sha256, kept };
   return { kept };
@@ -91,14 +88,11 @@ function idsOf({ text, dialogue }) {
   const ids = dialogue ? opened.tokens.idsOfDialogue(dialogue) : opened.tokens.ids(text);
   if (!ids.length) throw because("there is no text", "Type a word.");
   if (ids.length >= ROOM)
-    throw because(
-      `the text has ${ids.length} tokens, and ${ROOM} are all there is room for`,
-      "Shorten it.",
-    );
+    throw because(`the text has ${ids.length} tokens; there is room for ${ROOM}`, "Shorten it.");
   return ids;
 }
 
-/** The last token's x, or null after `halt`. What the text shares with the one before stays read. */
+/** The last token's x, or null after `halt`. What the text before began with, too, is not read. */
 async function read(ids, part, signal, watch = undefined) {
   const { llama, read: before } = opened;
   let same = 0;
@@ -115,17 +109,14 @@ async function read(ids, part, signal, watch = undefined) {
   }
 }
 
+const { port1, port2 } = new MessageChannel();
+
 /** Let messages in. */
-function hear() {
-  return new Promise((/** @type {(value?: any) => void} */ goOn) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      goOn();
-    };
+const hear = () =>
+  new Promise((goOn) => {
+    port1.onmessage = goOn;
     port2.postMessage("");
   });
-}
 
 async function next(request, part, signal) {
   const ids = idsOf(request);
@@ -197,7 +188,7 @@ function best(p, count) {
   return found.map((id) => ({ id, piece: opened.tokens.piece(id), p: p[id] }));
 }
 
-/** choose_next() of tinylib/generation.py: the likeliest token at temperature 0, else u draws one. */
+/** choose_next() of tinylib/generation.py: u draws a token, at temperature 0 the likeliest. */
 function choose(logits, { temperature, top_p = 1 }, u) {
   if (!temperature) return logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
   const p = softmax(logits.map((z) => z / temperature));

@@ -1,8 +1,7 @@
-// The matrices of a GGUF file that lies in a WebAssembly memory, and of the keys and values that come
-// behind it. product.ts multiplies them with vectors; all else that the model does is JavaScript.
+// The matrices of a GGUF file in a WebAssembly memory, and those of keys and values behind it.
+// product.ts multiplies them with vectors; all else that the model does is JavaScript.
 
-const PAGE = 65536;
-const MOST_MORE = 2 ** 28; // bytes behind the file
+const [PAGE, MOST_MORE] = [65536, 2 ** 28]; // bytes: MOST_MORE of them behind the file
 const [F32, Q4_1, BLOCK] = [0, 3, 32];
 export const FILE_START = PAGE; // product.ts uses what is below
 export const MOST_AT_ONCE = 4; // tokens that are read at once
@@ -14,7 +13,6 @@ export const KINDS = {
   [Q4_1]: { name: "Q4_1", bytes: 20, numbers: BLOCK },
   8: { name: "Q8_0", bytes: 34, numbers: BLOCK },
 };
-
 const padded = (count) => Math.ceil(count / BLOCK) * BLOCK;
 
 /** A memory for a file of this size; this throws if the browser has none. */
@@ -23,10 +21,7 @@ export function memoryFor(size) {
   return new WebAssembly.Memory({ initial: pages(size), maximum: pages(size + MOST_MORE) });
 }
 
-/**
- * What Llama does with the tensors of a file in memory: { product, row, vector, cache }. `wasm` is
- * product.wasm.
- */
+/** What a Llama does with the tensors of a file in memory; `wasm` is product.wasm. */
 export async function matricesIn(memory, wasm, tensors, size, { H, G, d }) {
   const { instance } = await WebAssembly.instantiate(wasm, { env: { memory } });
   const kernel = /** @type {any} */ (instance.exports);
@@ -40,44 +35,44 @@ export async function matricesIn(memory, wasm, tensors, size, { H, G, d }) {
     if (lacking > 0) memory.grow(lacking);
     return at;
   }
-  const longest = (axis) =>
-    Math.max(ROOM, d + BLOCK, ...Object.values(tensors).map(({ shape }) => shape[axis] ?? 0));
   const most = Math.max(MOST_AT_ONCE, H / G); // vectors
-  const X = reserve(most * longest(0));
-  const S = reserve((most * longest(0)) / 8);
-  const Y = reserve(most * Math.max(longest(0), longest(1)));
+  const shapes = Object.values(tensors).map(({ shape }) => shape);
+  const [longest, highest] = [0, 1].map((i) => Math.max(ROOM, ...shapes.map((one) => one[i] ?? 0)));
+  const X = reserve(most * longest);
+  const S = reserve((most * longest) / 8);
+  const Y = reserve(most * Math.max(longest, highest));
 
-  /** W x for each of the vectors; W has rows of `columns` numbers, which begin each `stride` bytes. */
+  /** W x for each vector x. Rows of W have `columns` numbers, and begin each `stride` bytes. */
   function multiply(kind, at, rows, columns, stride, xs) {
     const width = padded(columns);
-    xs.forEach((x, i) =>
-      floats(X + 4 * i * width, width)
-        .fill(0, columns)
-        .set(x),
-    );
-    if (kind === Q4_1) kernel.sums(X, (xs.length * width) / BLOCK, S);
+    const all = floats(X, xs.length * width).fill(0);
+    xs.forEach((x, i) => all.set(x, i * width));
+    if (kind === Q4_1) kernel.sums(X, all.length / BLOCK, S);
     kernel.product(kind, at, rows, width / BLOCK, stride, X, S, xs.length, Y);
     return xs.map((_, i) => floats(Y + 4 * i * rows, rows).slice());
   }
 
-  const strideOf = ({ kind, shape }) => (shape[0] / KINDS[kind].numbers) * KINDS[kind].bytes;
+  /** Of a tensor: its kind, first byte, rows, columns, and the bytes of a row. */
+  function placeOf(name) {
+    const { kind, at, shape } = tensors[name];
+    const stride = (shape[0] / KINDS[kind].numbers) * KINDS[kind].bytes;
+    return [kind, FILE_START + at, shape[1], shape[0], stride];
+  }
+
   return {
-    product(name, xs) {
-      const { kind, at, shape } = tensors[name];
-      return multiply(kind, FILE_START + at, shape[1], shape[0], strideOf(tensors[name]), xs);
-    },
+    product: (name, xs) => multiply(...placeOf(name), xs),
 
     /** Row i of a matrix. */
     row(name, i) {
-      const { kind, at, shape } = tensors[name];
-      kernel.numbers(kind, FILE_START + at + i * strideOf(tensors[name]), shape[0] / BLOCK, Y);
-      return floats(Y, shape[0]).slice();
+      const [kind, at, , columns, stride] = placeOf(name);
+      kernel.numbers(kind, at + i * stride, columns / BLOCK, Y);
+      return floats(Y, columns).slice();
     },
 
     /** A tensor that is one vector, which may begin at any byte. */
     vector(name) {
-      const start = FILE_START + tensors[name].at;
-      return new Float32Array(memory.buffer.slice(start, start + 4 * tensors[name].shape[0]));
+      const [, at, , , bytes] = placeOf(name);
+      return new Float32Array(memory.buffer.slice(at, at + bytes));
     },
 
     /** Room for keys, token by token, and for values, each number of which has a row of its own. */

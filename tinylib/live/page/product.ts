@@ -3,7 +3,7 @@
 //
 // A row is cut into blocks of 32 numbers:
 //   F32,  128 bytes: the numbers
-//   Q4_1,  20 bytes: d and m in fp16, then 16 bytes; q 0 … 15 are their low halves, q 16 … 31 the high
+//   Q4_1,  20 bytes: d and m in fp16, then 16 bytes: their low halves are q 0 … 15, then the high
 //   Q8_0,  34 bytes: d in fp16, then 32 bytes q with a sign
 // A number is d q + m, so that a block adds d sum(q x) + m sum(x) to the product of its row with x.
 
