@@ -18,7 +18,7 @@ from tinylib.lab.models.smollm2 import load_smollm2
 from tinylib.lab.models.translation import load_translator
 from tinylib.lab.recipes import real_model as recipes
 from tinylib.lab.train import weights
-from tinylib.lab.whole_road import ABOUT, INPUTS, ROWS, WholeRoad, four_changes, whole_road
+from tinylib.lab.whole_road import INPUTS, ROWS, WholeRoad, four_changes, whole_road
 from tinylib.live.widget import LiveWidget
 from tinylib.widgets.gpt import GPTWidget
 from tinylib.widgets.real_model.real_model import START
@@ -65,7 +65,7 @@ def state_of(road: WholeRoad, key: str) -> dict[str, Any]:
     return dict(json.loads(urlsafe_b64decode(code + "=" * (-len(code) % 4)))["inputs"])
 
 
-def test_the_counts_and_the_captions_are_true() -> None:
+def test_the_counts_and_what_the_rows_say_are_true() -> None:
     form = weights.results("whole-road")["figures"]["of_this_form"]
     some = recipes.lines_of_this_form()
     assert form["lines"] == len(some) == len({line.text for line in some}) == 48
@@ -73,10 +73,11 @@ def test_the_counts_and_the_captions_are_true() -> None:
     for name, right in form["right"].items():
         assert sum(one["right"] for one in recipes.translations(name, some)) == right
     pairs = weights.results("fra-eng-transformer")["figures"]["all"]["pairs"]
-    words = len(weights.load("gpt-stories").metadata["tokens"])
-    about = {key: text.replace("\u202f", "") for key, text in ABOUT.items()}
-    assert f"{pairs} pairs" in about["transformer"] and f"{words} words" in about["gpt"]
-    assert f"{weights.load('bilingual-gru').metadata['D']} numbers" in about["gru"]
+    does = {key: row[-1].replace("\u202f", "") for key, row in ROWS.items()}
+    assert f" {pairs} pairs" in does["transformer"]
+    assert f" {weights.load('bilingual-gru').metadata['D']} numbers" in does["gru"]
+    assert all(str(n) in whole_road(1).note for n in (form["lines"], *form["right"].values()))
+    assert len(whole_road().shown("real")) == 1 and len(whole_road(1).shown("real")) == 3
 
 
 @beside_transformers
@@ -96,6 +97,8 @@ def test_the_real_model_writes_what_is_recorded() -> None:
             assert one["ended"] == (end in new) and (one["ended"] or len(new) == recipes.MOST)
             text = real.tokens.text(i for i in new if i != end)
             assert " ".join(text.split()) == one["text"]
+    best = whole_road().shown("real")[0]
+    assert best["ended"] and best["text"].startswith("The letter is in the book.")
     inputs = state_of(whole_road(), "real")
     assert {name: inputs[name] for name in START} == START
     assert inputs.keys() == {"text", "system"} | START.keys()
@@ -126,7 +129,7 @@ def test_it_reads_on_a_phone_and_without_a_style(
             assert (result["y"] >= name["y"] + name["height"]) == (width == 375 or not styled)
     shown = " ".join(page.inner_text("body").split())
     for line in repr(road).splitlines():
-        assert line.strip().strip("“”") in shown
+        assert " ".join(line.split()).strip("“”") in shown
     page.close()
 
 

@@ -260,21 +260,21 @@ class GroupedQueryAttention(MultiHeadAttention):  # and rotary positions
 
     def forward(self, x, cache=None):
         q, k, v = (self.split(w(x)) for w in (self.w_q, self.w_k, self.w_v))
-        offset = cache.length if cache is not None else 0
+        offset = cache.length if cache is not None else 0  # tokens before these
         q, k = rotate(q, offset, self.base), rotate(k, offset, self.base)
-        k, v = cache.append(k, v) if cache is not None else (k, v)
-        k, v = (y.repeat_interleave(self.group, 1) for y in (k, v))
-        mask = causal_mask(k.shape[-2])[-q.shape[-2] :]
+        k, v = cache.append(k, v) if cache is not None else (k, v)  # all so far
+        k, v = (y.repeat_interleave(self.group, 1) for y in (k, v))  # heads
+        mask = causal_mask(k.shape[-2])[-q.shape[-2] :]  # the new tokens' rows
         return self.w_o(self.merge(attend(q, k, v, mask)))
 
 
 class Llama(GPT):  # tokens (B, T) to logits (B, T, V) of the next tokens
     def __init__(self, V, max_len, D, H, layers, kv_heads, F, base):
         super().__init__(V, max_len, D, H, layers)
-        del self.positions
+        del self.positions  # torch puts no function in a module's place
         self.positions = lambda x, offset: x  # queries and keys turn instead
         self.norm = RMSNorm(D)
-        for b in self.blocks:
+        for b in self.blocks:  # each block
             b.attention_norm, b.feed_forward_norm = RMSNorm(D), RMSNorm(D)
             b.attention = GroupedQueryAttention(D, H, kv_heads, base)
             b.feed_forward = SwiGLU(D, F)

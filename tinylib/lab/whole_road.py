@@ -1,7 +1,7 @@
 """The end of the road, as it was recorded: what six models make of one line, and four changes.
 
 whole_road()        a line, and what each model of the course makes of it, the real one last
-whole_road(1)       another line, with which all of them fail
+whole_road(1)       another line, with which all of them fail; all that the real one wrote
 four_changes()      what each change since GPT-2 gains in a tiny model
 
 `python -m tinylib.lab.recipes whole-road` and `… llama-parts` record them.
@@ -19,35 +19,21 @@ from tinylib.lab.table import Table, as_table
 from tinylib.lab.train import weights
 
 LIST = "list-style: none; padding-left: 0; text-align: left"
-ROW = "display: flex; flex-wrap: wrap; gap: 0 1rem; margin: 0; padding: 0.5rem 0; border-top: 1px "
+ROW = "display: flex; flex-wrap: wrap; gap: 0 1rem; margin: 0; padding: 0.4rem 0; border-top: 1px "
 ROW += "solid var(--pst-color-border, currentcolor)"
-NAME, RESULT = "flex: 1 1 9rem", "flex: 4 1 18rem; min-width: 0"  # one below the other on a phone
+NAME = "flex: 1 1 12rem; margin: 0; line-height: 1.45"  # on a phone above what was written
+RESULT, PART = "flex: 3 1 18rem; min-width: 0; line-height: 1.45", "margin: 0"
 
 
 ROWS = {
-    "pairs": ("12_gpt", "Counts of pairs"),
-    "gru": ("02_seq2seq", "Sequence to sequence"),
-    "attention": ("05_seq2seq_attention", "With attention"),
-    "transformer": ("10_transformer", "Transformer"),
-    "gpt": ("12_gpt", "GPT"),
-    "real": ("16_real_model", "The real model"),
+    "gru": ("02_seq2seq", "Sequence to sequence", "translates, from 120 numbers"),
+    "attention": ("05_seq2seq_attention", "With attention", "translates, attending to every word"),
+    "transformer": ("10_transformer", "Transformer", "translates, has read 155\u202f972 pairs"),
+    "pairs": ("12_gpt", "Counts of pairs", "goes on, from the last word only"),
+    "gpt": ("12_gpt", "GPT", "goes on, has read 20\u202f000 stories"),
+    "real": ("16_real_model", "The real model", "answers, has read much of the web"),
 }
-"""By their keys among the results, the models in the order of the road: chapter and name."""
-ABOUT = {
-    "pairs": "A language model, which goes on: its table knows only which word most often follows "
-    "the last one in our stories.",
-    "gru": "A translator, trained on 20\u202f000 sentences of a grammar: it packs the line into "
-    "120 numbers, and writes French out of these alone.",
-    "attention": "A translator, trained on the same sentences: before each French word it attends "
-    "to the English words again.",
-    "transformer": "A translator, trained on 155\u202f972 pairs of sentences that people wrote: "
-    "that counts, too, for a Transformer that was trained on the grammar's gets this line wrong.",
-    "gpt": "A language model, which goes on: it has read 20\u202f000 of our stories, and knows 58 "
-    "words and signs.",
-    "real": "A language model, too, with 135 million parameters: it has read much of the web, "
-    "mostly in English, and then dialogues, so that it goes on, and answers in a chat, but hardly "
-    "knows French.",
-}
+"""By their keys among the results, the models: chapter, name, and what each one does."""
 INPUTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gru": ("seq2seq", "source", {"forced": []}),
     "attention": ("seq2seq_attention", "source", {}),
@@ -64,34 +50,39 @@ class WholeRoad:
 
     line: str
     models: Mapping[str, list[Mapping[str, Any]]]
+    brief: bool = False  # of the real model only its answer to a question
     note: str = ""
 
     def __repr__(self) -> str:
         lines = [f"“{self.line}”"]
-        for key, (stem, name) in ROWS.items():
-            texts = (" ".join(filter(None, self.parts(one))) for one in self.models[key])
-            lines += [f"{stem[:2]} {name}", *(f"   {text}" for text in texts)]
+        for key, (stem, name, does) in ROWS.items():
+            texts = (" ".join(filter(None, self.parts(one))) for one in self.shown(key))
+            lines += [f"{stem[:2]} {name} {does}", *(f"   {text}" for text in texts)]
         return "\n".join([*lines, *filter(None, [self.note])])
 
     def _repr_html_(self) -> str:
-        head = f"<p>“<b>{escape(self.line)}</b>”, and what each model of the road makes of it:</p>"
+        head = f"<p>“<b>{escape(self.line)}</b>”</p>"
         note = f"\n<p>{escape(self.note)}</p>" if self.note else ""
         rows = f'<ol role="list" style="{LIST}">\n' + "\n".join(map(self.item, ROWS)) + "\n</ol>"
         return f'<div class="whole-road">\n{head}\n{rows}{note}\n</div>'
 
+    def shown(self, key: str) -> list[Mapping[str, Any]]:
+        """What that model wrote, as far as it is shown."""
+        some = self.models[key]
+        if key != "real" or not self.brief:
+            return some
+        return [one for one in some if one["asked"] and "gloss" not in one]
+
     def item(self, key: str) -> str:
-        (stem, name), about = ROWS[key], escape(ABOUT[key])
-        if key in INPUTS:
-            label = f"Try a line of your own in chapter {stem[:2]}"
-            about += f' <a href="{self.address(key)}">{label}</a>.'
+        stem, name, does = ROWS[key]
         results = ""
-        for one in self.models[key]:
+        for one in self.shown(key):
             asked, text, after = map(escape, self.parts(one))
             language = ' lang="fr"' if "gloss" in one else ""
-            results += f"<p>{asked} <b{language}>{text}</b> {after}</p>"
-        head = f'<p style="{NAME}"><a href="{stem}.ipynb">{stem[:2]} {name}</a></p>'
-        body = f'<div style="{RESULT}">{results}<p>{about}</p></div>'
-        return f'<li style="{ROW}">{head}\n{body}</li>'
+            results += f'<p style="{PART}">{asked} <b{language}>{text}</b> {after}</p>'
+        link = f'<a href="{self.address(key)}">{stem[:2]} {name}</a>'
+        head = f'<p style="{NAME}">{link} <small style="display: block">{does}</small></p>'
+        return f'<li style="{ROW}">{head}\n<div style="{RESULT}">{results}</div></li>'
 
     def parts(self, one: Mapping[str, Any]) -> tuple[str, str, str]:
         """What was asked, what was written, and, of a translation, what it means in English."""
@@ -101,11 +92,16 @@ class WholeRoad:
         return asked, one["text"] if one["ended"] else f"{one['text']} …", ""
 
     def address(self, key: str) -> str:
-        """A link to the chapter's widget with the line in it, as tinylib/live/ui/links.js reads."""
+        """The chapter; if its widget takes a line, with this one, as live/ui/links.js reads it."""
+        page = f"{ROWS[key][0]}.ipynb"
+        if key not in INPUTS:
+            return page
         widget, name, others = INPUTS[key]
-        state = json.dumps({"inputs": {name: self.line, **others}, "generator": 2})
-        code = urlsafe_b64encode(state.encode()).decode().rstrip("=")
-        return f"{ROWS[key][0]}.ipynb#live-{widget}={code}"
+        state = {"inputs": {name: self.line, **others}, "generator": 2}
+        if key == "real":
+            state["view"] = {"mode": 1}  # a chat
+        code = urlsafe_b64encode(json.dumps(state).encode()).decode().rstrip("=")
+        return f"{page}#live-{widget}={code}"
 
 
 def recorded(name: str) -> dict[str, Any]:
@@ -126,10 +122,12 @@ def whole_road(number: int = 0) -> WholeRoad:
         raise IndexError(f"line {number}: {count} lines are recorded, 0 to {count - 1}")
     of, right = figures["of_this_form"]["lines"], figures["of_this_form"]["right"]
     note = (
-        f"This line was chosen: of {of} in its form, chapter 02's translator gets {right['gru']} "
-        f"right, chapter 05's {right['attention']}, and chapter 10's {right['transformer']}."
+        f"The chapter’s line was chosen: of {of} in its form, chapter 02’s translator gets "
+        f"{right['gru']} right, chapter 05’s {right['attention']}, and chapter 10’s "
+        f"{right['transformer']}. A Transformer that was trained on the sentences of 02 and 05 "
+        f"gets {right['control']} right, so the data count, too."
     )
-    return WholeRoad(**figures["lines"][number], note="" if number else note)
+    return WholeRoad(**figures["lines"][number], brief=not number, note=note if number else "")
 
 
 def four_changes() -> Table:

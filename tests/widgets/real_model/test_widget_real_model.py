@@ -194,6 +194,10 @@ def test_the_end_of_an_answer_is_announced_and_keys_reach_all(
 ) -> None:
     widget = opened(context, site, "{ result: { kept: false } }", width=375).widget("real_model")
     assert widget.evaluate(HEAR) == ""
+    read = widget.locator("[aria-label='what the model reads']")
+    dialogue = real.spec["facts"]["stored"]["dialogue"]
+    template = map(real.piece, real.tokens.chat(dialogue, answer=False))
+    assert read.text_content() == "".join(template)
     load(widget).filter(has_text="not kept").wait_for()
     assert widget.locator(".under progress").evaluate("bar => bar.value") == SIZE, "100 % at most"
     button(widget, "Write on").press("Enter")
@@ -206,9 +210,13 @@ def test_the_end_of_an_answer_is_announced_and_keys_reach_all(
         widget.get_by_role("radio", name=mode).focus()
         assert missed_by_tab(widget) == []
         assert widget.page.evaluate("document.documentElement.scrollWidth") == 375
-    dialogue = real.spec["facts"]["stored"]["dialogue"]
-    template = map(real.piece, real.tokens.chat(dialogue, answer=False))
-    assert widget.locator("[aria-label='what the model reads']").text_content() == "".join(template)
+    widget.get_by_role("radio", name="A chat").check()
+    new = "".join(map(real.piece, real.tokens.chat(dialogue[:1])))
+    assert read.text_content() == new, "a new chat"
+    button(widget, "Ask").click()
+    widget.get_by_text("There is no question yet").wait_for()
+    widget.get_by_role("radio", name="A text").check()
+    assert widget.get_by_text("There is no question yet").count() == 0
 
 
 # The view as a notebook runs it, with a kernel that knows one answer.

@@ -182,6 +182,7 @@ function modes(widget, panels) {
   const names = ["A text", "A chat", "Block by block"];
   const choose = (mode) => {
     session.mode = MODES[mode] ? mode : TEXT;
+    widget.announce(""); // what was said of the other one
     widget.repaint();
   };
   const read = () => session.mode;
@@ -256,7 +257,7 @@ function nextTokens(widget) {
     const share = percentOf(seen.best.reduce((sum, { p }) => sum + p, 0));
     const n = 2 ** seen.bits;
     return (
-      `Entropy of all probabilities: ${seen.bits.toFixed(1)} bits, as of ` +
+      `Entropy of all probabilities: ${seen.bits.toFixed(1)} bits, like a choice among ` +
       `${n < 10 ? n.toFixed(1) : whole(Math.round(n))} equally likely tokens. These have ${share}.`
     );
   };
@@ -404,8 +405,8 @@ const SPEAKERS = { user: "You", assistant: "SmolLM2" };
 /** The dialogue, a box to ask, and what the model reads of it. */
 function chat(widget) {
   const session = sessionOf(widget);
-  const first = () => session.stored.dialogue.slice(1).map((turn) => [...turn]);
-  let turns = first();
+  const stored = session.stored.dialogue.slice(1); // an example, until the model is here
+  let turns = stored;
   const list = h("ol.turns", { "aria-label": "the dialogue", tabindex: "0" });
   const read = paperOf("what the model reads");
   const box = h("input.line", { ...AS_TYPED, ...ASKS, type: "text" });
@@ -468,9 +469,10 @@ function chat(widget) {
     ),
     reset() {
       system.reset();
-      begin(first());
+      begin(session.ready ? [] : stored);
     },
     update(inputs) {
+      if (session.ready && turns === stored) turns = [];
       system.update(inputs);
       writes.update();
       fresh.disabled = !session.ready || session.writing || !turns.length;
