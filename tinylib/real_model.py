@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from tinylib.attention_scoring import Attended
 from tinylib.checks import check_length, check_positive
 from tinylib.encoder_decoder import TokenEmbedding
-from tinylib.gpt import GPT
 from tinylib.fast_attention import fast_attend
+from tinylib.gpt import GPT
 from tinylib.kv_cache import Cache, KVCache
 from tinylib.multi_head_attention import MultiHeadAttention, split_heads
 from tinylib.normalization import RMSNorm

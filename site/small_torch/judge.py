@@ -23,7 +23,7 @@ import torch
 from torch._tensor import Grad, NotHere, refused
 
 import tinylib.exercises
-from tinylib.exercises import advice, hints
+from tinylib.exercises import advice, hints, misspelt
 
 FILE = "answer.py"  # the name under which Python runs what the reader wrote
 OWN = (FILE, "my_gpt.py")  # or, for a piece of the reader's file
@@ -125,7 +125,8 @@ def _lack(error):
     if str(error).startswith(ELSEWHERE):
         return str(error)
     mixed = isinstance(error, TypeError) and "'ndarray'" in str(error) and "'Tensor'" in str(error)
-    if mixed or isinstance(error, OSError | EOFError | ModuleNotFoundError | MemoryError):
+    module = isinstance(error, ModuleNotFoundError) and not misspelt(error)
+    if mixed or module or isinstance(error, OSError | EOFError):
         return f"{type(error).__name__}: {error}".removesuffix(": ")
     frames = traceback.extract_tb(error.__traceback__)
     own = not frames or not frames[-1].filename.startswith(OURS) or hasattr(error, "on_purpose")
@@ -142,7 +143,9 @@ def _stopped(error):
     line, text = _line(error), f"{type(error).__name__}: {error}".removesuffix(": ")
     if isinstance(error, SyntaxError) and error.filename == FILE:
         shown = (error.text or "").rstrip("\n")
-        mark = f"\n{' ' * (error.offset - 1)}^" if error.offset and shown else ""
+        indented = isinstance(error, IndentationError)  # of which Python marks the line's end
+        at = len(shown) - len(shown.lstrip()) if indented else (error.offset or 0) - 1
+        mark = f"\n{' ' * at}^" if at >= 0 and shown else ""
         mark += f"\n{advice(f'{type(error).__name__}: {error.msg}: {shown}')}".rstrip()
         message = f"Python cannot read line {line}: {error.msg.rstrip('?.')}."
         return _verdict("syntax", message, shown + mark, line)
@@ -165,7 +168,7 @@ def verdict_on(source, judge):
         lack = _lack(error)
         verdict = _stopped(error)
     if lack:
-        verdict = _verdict("missing", MISSING.format(_bounded(lack)))
+        verdict = _verdict("missing", MISSING.format(_bounded(lack)), line=verdict["line"])
     for part in ("message", "example"):
         verdict[part] = _bounded(verdict[part])
     return verdict | {"printed": printed.shown()}

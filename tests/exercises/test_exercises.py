@@ -34,6 +34,7 @@ from tinylib.exercises import encoder_decoder as ex01
 from tinylib.exercises import self_attention as ex
 from tinylib.exercises import seq2seq as ex02
 from tinylib.exercises import seq2seq_attention as ex_seq2seq_attention
+from tinylib.exercises import tokens as ex_tokens
 from tinylib.seq2seq_attention import BidirectionalEncoder
 
 # The exercises of all chapters -----------------------------------------------------------
@@ -303,6 +304,15 @@ def test_an_error_comes_with_what_may_help(capsys: pytest.CaptureFixture[str]) -
     capsys.readouterr()
     ex.check_scores(lambda x, t: print(t))
     assert capsys.readouterr().out.startswith("1\n— case 2 —\n")
+
+
+def test_what_is_seldom_meant_in_an_answer_is_pointed_out() -> None:
+    def merged(ids: list[int], pair: tuple[int, int], new: int) -> list[int]:
+        ids.reverse  # noqa: B018
+        return ids
+
+    assert "Look at `ids.reverse`: without round brackets" in ex_tokens.check_merge(merged).message
+    assert "[0] is (1, 2), where" in ex_tokens.check_merge(lambda ids, pair, new: [pair, 3]).message
 
 
 def test_a_body_of_dots_is_not_answered_yet() -> None:

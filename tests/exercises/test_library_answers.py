@@ -143,8 +143,10 @@ def softmax_backward(alpha, g):
 
 
 def decoder_input(x, s, h, lengths, w_q, w_k):
-    decoder = AttentionDecoder(V=1, D=x.shape[1])
-    decoder.load_state_dict({"w_q.weight": w_q.T, "w_k.weight": w_k.T}, strict=False)
+    D, k = w_q.shape  # its matrices are square: columns of zeros, and the scale of their width
+    decoder = AttentionDecoder(V=1, D=D)
+    w_q, w_k = (nn.functional.pad(w, (0, D - k)).T * (D / k) ** 0.25 for w in (w_q, w_k))
+    decoder.load_state_dict({"w_q.weight": w_q, "w_k.weight": w_k}, strict=False)
     state = decoder.init_state(Annotations(h, s[:, None], length_mask(lengths, h.shape[1])))
     return torch.cat([x, decoder.context(state)[:, 0]], dim=-1)
 

@@ -240,6 +240,9 @@ missing: x.repeat_interleave(times=2) | torch.randn_like(x > 0)
 raised: x[:] = [1.0] | x[0] = (1.0,) | x[:] = np.ones(3) | x[t] = [[1.0]] | x[0] = None
 raised: torch.arange(3)[[0, 1]] = torch.ones(2) | x[[0, 1]] = x[:2].double() | f"{x:>10}"
 raised: (x > 0).requires_grad_() | torch.arange(3).requires_grad_()
+raised: torch.cat(x, x, dim=0) | x.masked_fill(x > 0, "-inf") | torch.zeros(3, dtype="float64")
+raised: import tourch | import maths | x.gather(0, "a") | torch.linspace(0, 1, "a")
+missing: import torch.distributed | import einops | np.zeros(3, dtype="float16")
 wrong: y = y * 0 + torch.empty_like(y) | y = torch.empty(len(x))
 """
 LINES = [line.split(": ", 1) for line in FOUND.strip().split("\n")]

@@ -6,7 +6,9 @@ first. If it is wrong everywhere in the way of a known :class:`Slip`, the verdic
 any case it shows the first input on which the answer fails, in numbers.
 """
 
+import ast
 import builtins
+import inspect
 import io
 import linecache
 import re
@@ -167,7 +169,7 @@ class Exercise:
         cases = list(self.cases())
         outputs = []
         changed: dict[str, None] = {}  # names of the inputs that the answer wrote to, in order
-        printed = _ByCase()
+        printed, stopped = _ByCase(), None
         for printed.case, case in enumerate(cases, 1):
             copies = deepcopy(case)
             try:
@@ -177,7 +179,8 @@ class Exercise:
                 with np.errstate(all="ignore"), redirect_stdout(printed):
                     outputs.append(function(*copies))
             except (Exception, SystemExit) as error:
-                return self._raised(error, case)
+                stopped = self._raised(error, case)
+                break
             changed |= {
                 name: None
                 for name, before, after in zip(self.inputs, case, copies, strict=True)
@@ -190,12 +193,17 @@ class Exercise:
         if changed:
             names = ", ".join(f"`{name}`" for name in changed)
             note = f" (It also overwrites its input {names}: work on a copy.)"
-        for i, (case, output) in enumerate(zip(cases, outputs, strict=True)):
-            right = self.output(self.solve, i, case)
+        cases = cases[: len(outputs)]  # before an error: is there a lesson in them?
+        rights = [self.output(self.solve, i, case) for i, case in enumerate(cases)]
+        for case, output, right in zip(cases, outputs, rights, strict=True):
             if not same(output, right):
-                lesson = self._lesson(cases, outputs) or _first_look(output, right)
+                lesson = self._lesson(cases, outputs)
+                if stopped and not lesson:
+                    return stopped
+                lesson = lesson or _first_look(output, right, [*zip(outputs, rights, strict=True)])
+                lesson += _odd(function, dict(zip(self.inputs, case, strict=True)))
                 return Verdict("wrong", lesson + note, self._example(case, output, right))
-        return Verdict("right", f"Right. {self.insight}{note}")
+        return stopped or Verdict("right", f"Right. {self.insight}{note}")
 
     def _lesson(self, cases: list[tuple[Any, ...]], outputs: list[Any]) -> str:
         """The lesson of the first slip that gives these very outputs, or ''."""
@@ -260,8 +268,31 @@ def same(output: Any, right: Any) -> bool:
     )
 
 
-def _first_look(output: Any, right: Any) -> str:
-    """What can be said about a wrong output by looking at it."""
+def _odd(function: Any, given: dict[str, Any]) -> str:
+    """What an answer does, by its source, that a wrong one seldom means; or ''."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return ""
+    for node in ast.walk(tree):
+        said = ""
+        match node:
+            case ast.Expr(ast.Attribute()):
+                said = "without round brackets, `(…)`, nothing is called."
+            case ast.BinOp(ast.Constant(int()), ast.FloorDiv(), ast.Constant(int())):
+                said = "`//` drops the fraction."
+            case ast.Compare(_, _, [ast.BinOp(ast.Constant(), ast.BitAnd() | ast.BitOr()), *_]):
+                said = "`&` and `|` bind before `==`, `!=` and `<`: use round brackets."
+            case ast.Compare(ast.Subscript(ast.Name(a), ast.Slice()), _, [ast.Name(b)]):
+                if isinstance(given.get(a), list) and isinstance(given.get(b), tuple):
+                    said = "a list never equals a tuple. `tuple(…)` makes one of it."
+        if said:
+            return f" Look at `{ast.unparse(node)}`: {said}"
+    return ""
+
+
+def _first_look(output: Any, right: Any, pairs: Sequence[tuple[Any, Any]] = ()) -> str:
+    """What can be said about a wrong output by looking at it, and at those of all cases."""
     if output is None:
         return (
             "Your answer returns nothing here. Does it end with `return …`? "
@@ -271,6 +302,9 @@ def _first_look(output: Any, right: Any) -> str:
     if got is None:
         parts = [numbers(part) for part in output] if isinstance(output, list | tuple) else [None]
         if wanted.ndim and len(parts) == len(wanted) and not any(part is None for part in parts):
+            for i, part in enumerate(parts if wanted.ndim == 1 else ()):
+                if part is not None and part.ndim:
+                    return f"The entry at [{i}] is {output[i]}, where one number is wanted."
             shapes = " and ".join(str(tuple(part.shape)) for part in parts if part is not None)
             return f"The parts have the shapes {shapes}; all should have {tuple(wanted.shape[1:])}."
         said = f"Your function gave back {_kind(output)}, which does not hold real numbers only"
@@ -282,7 +316,8 @@ def _first_look(output: Any, right: Any) -> str:
         shapes = f"The shape is {tuple(got.shape)}; it should be {tuple(wanted.shape)}."
         if _is_truth(right) and wanted.ndim == 0:
             return f"{shapes} One True or False is wanted for the whole: use `torch.allclose`."
-        if got.numel() == wanted.numel() and same(got.flatten(), wanted.flatten()):
+        flat = [[n.flatten() for one in pair if (n := numbers(one)) is not None] for pair in pairs]
+        if all(len(pair) == 2 and same(*pair) for pair in flat or [[got, wanted]]):
             many = got.ndim > wanted.ndim
             more, less = (got.shape, wanted.shape) if many else (wanted.shape, got.shape)
             for i in range(len(more)):
@@ -292,6 +327,9 @@ def _first_look(output: Any, right: Any) -> str:
             return f"{shapes} The numbers are right: they need `.reshape{tuple(wanted.shape)}`."
         if got.ndim == 2 and same(got.T, wanted):
             return f"{shapes} It is the transpose of the right answer."
+        as_many = got.numel() == wanted.numel() and got.ndim == wanted.ndim
+        if as_many and {*got.shape} != {*wanted.shape}:
+            return f"{shapes} Has `cat` or `stack` joined along another axis, its `dim`?"
         return shapes if got.ndim else f"{shapes} One number is given, {wanted.numel()} are wanted."
     for axes in permutations(range(got.ndim)) if 2 < got.ndim < 5 else ():
         if same(got.permute(axes), wanted):
@@ -335,14 +373,31 @@ def _kind(value: Any) -> str:
 
 # What often leads to an error with these words, or to a line that Python cannot read.
 ADVICE = r"""
-\((\d+)x(\d+) and (\d+)x → The first has \2 columns, the second \3 rows: does one of them lack .T?
-vec \( → The rows of the matrix have to be as long as the vector. Does the matrix lack .T?
-tensor b → Sizes are compared from the last axis on: equal, or one is 1. x[:, None] adds a 1.
+\(\d+x(\d+) and (\d+)x\1\) → \1 columns meet \2 rows. Do you mean these two? If so, try .T.
+\((\d+)x(\d+) and (\d+)x → The first has \2 columns, the second \3 rows. Do you mean these two?
+vec \( → The rows of the matrix have to be as long as the vector. Which axis of each is that?
+tensor b → From the last axis on, sizes are equal or 1. Is each as meant? [..., None] adds a 1.
+\((\d+)\) does not.* \((\d+)\) for operand (\d) → Operand \3 has \2 axes, and only \1 letters.
 operator.invert|boolean mask|boolean tensor → A mask has truth values: .bool() makes them.
 as indices must → An index is an integer, or a tensor of integers, .long(), or of truth values.
+bitwise_xor|for \^ → A power is written **, as in 3 ** 0.5.
+"bitwise_\w+" → & and | are for truth values and integers: .bool() makes a mask of it.
+method'.*\n.*?(?!\.shape)(\.[a-z]\w*)(?![\w(.]) → A method needs round brackets: \1().
+attribute '(\w+)' is read-only → A method needs round brackets: .\1(…).
 same dtype|scalar type|dtypes match → Make both the same dtype, with .float() or .long().
 '(Pair|torch.return_types\.\w+)' and|has no attribute 'indexes' → Take its .values or its .indices.
 Tensor, not|and 'Tensor'$|: 'Tensor' and '(list|tuple) → Make a tensor of it first: torch.tensor(…).
+Boolean value.*\n.*\bnot\b → Python's 'not' takes one truth. ~mask turns a mask round.
+Boolean value.*\n.*([&|].*([=!]=|[<>])|([=!]=|[<>]).*[&|]) → Use brackets: (a != b) & (c > d).
+Boolean value.*\n.*\b(and|or)\b → Python's '\1' takes one truth. Between masks write & or |.
+Boolean value.*\n.*\b(min|max)\( → Python's \1 takes numbers. Of a tensor, x.\1() is one.
+tuple indices must → topk, sort and max along an axis give a pair: .values and .indices.
+to unpack.*\n.*= (\w+)\n.*\b\1 is \w+ of shape → This unpacks rows. The sizes are \1.shape.
+tuple of Tensors, not Tensor → Give the tensors as one list: [a, b].
+dtype=str → A dtype is written without quotes: torch.float64.
+got \(.*\bstr → A text stands where a number is wanted. −∞ is -torch.inf, or float('-inf').
+^MemoryError → It took more and more memory. If it has a loop, look at what ends it.
+list index out of range → The last index is the length − 1. Does its loop make the list shorter?
 Boolean value → These are many truths. torch.allclose(a, b), .all() or .any() gives one of them.
 got float"|'float' object cannot → A size is an integer: / gives a float, even 2.0, and // none.
 invalid for input of size → The sizes in a shape, multiplied, have to be the number of entries.
@@ -352,7 +407,10 @@ concatenate list → A list is joined only to a list: [x] is one that holds x.
 'NoneType' object → Something gave None, as append, sort, print and a function without return do.
 UnboundLocal → On this way through the function, the name has got no value yet.
 is not callable → Round brackets call a function; x[i] takes an entry.
-name 'math' is not → Write 'import math' above.
+name '(copy|functools|heapq|itertools|math|random|re|collections)' is not → Write 'import \1' above.
+name '(Counter|defaultdict|deque)' is not → Write 'from collections import \1' above.
+name '(chain|combinations|pairwise|permutations)' is not → Write 'from itertools import \1' above.
+name 'np' is not → Write 'import numpy as np' above.
 name 'F' is not → Write 'import torch.nn.functional as F' above.
 attribute '(length|size)' → Did you mean: 'len(…)'?
 attribute 'push' → Did you mean: 'append'?
@@ -369,8 +427,29 @@ Error: unexpected indent → It begins further right than the line above, which 
 def advice(said: str) -> str:
     """What may help against an error with these words, or ''."""
     for pattern, text in (line.split(" → ") for line in ADVICE.strip().split("\n")):
-        if match := re.search(pattern, said[:999]):
+        if match := re.search(pattern, said[:999], re.M):
             return match.expand(text)
+    return ""
+
+
+MODULES = "torch numpy math random collections itertools functools copy heapq string".split()
+
+
+def misspelt(error: ImportError) -> list[str]:
+    """The module that is meant by a name like it, if there is one."""
+    name = (error.name or "").split(".")[0]
+    return [] if name in MODULES else get_close_matches(name, MODULES, 1, 0.8)
+
+
+def _fitting(line: str, values: dict[str, Any]) -> str:
+    """How the tensors of a product in a line would fit; '' if that cannot be said."""
+    for a, b in re.findall(r"(?<![\w.])(\w+) @ (\w+)(?![\w.(\[])", line):
+        x, y = values.get(a), values.get(b)
+        if isinstance(x, Tensor) and isinstance(y, Tensor) and y.ndim > 1:
+            if x.ndim == 1 and x.shape[0] == y.shape[-1] != y.shape[-2]:
+                return f"In the other order they fit: {b} @ {a}."
+            if x.ndim == 3 and y.shape == (x.shape[0], x.shape[2]):
+                return f"A row of {b} for each matrix of {a}, as a column, is {b}[..., None]."
     return ""
 
 
@@ -378,18 +457,24 @@ def hints(error: BaseException, *files: str) -> list[str]:
     """The line of the reader's files that an error is about, its values, and what may help."""
     walked = traceback.walk_tb(error.__traceback__)
     frames = [(frame, at) for frame, at in walked if frame.f_code.co_filename in files]
-    found, known = [], dict(vars(builtins))
+    found, known, own = [], dict(vars(builtins)), dict[str, Any]()
     for frame, at in frames[-1:]:
-        known |= frame.f_globals | frame.f_locals
+        own = frame.f_globals | frame.f_locals
+        known |= own
         if line := linecache.getline(frame.f_code.co_filename, at).strip():
             words = dict.fromkeys(re.findall(r"\w+", line))
             values = [f"{w} is {text}" for w in words if (text := _in_words(frame.f_locals.get(w)))]
             found += [f"in: {line}"] + [f"where {', '.join(values)}"] * bool(values)
-    text = advice(f"{type(error).__name__}: {error}")
+    text = _fitting(found[0], own) if found and isinstance(error, RuntimeError) else ""
+    text = text or advice("\n".join([f"{type(error).__name__}: {error}", *found]))
+    if isinstance(error, ModuleNotFoundError) and (near := misspelt(error)):
+        text = f"Did you mean: 'import {near[0]}'?"
     if not text and isinstance(error, NameError | AttributeError) and (name := error.name):
         free, obj = isinstance(error, NameError), getattr(error, "obj", None)
         names = {one.lower(): one for one in (known if free else dir(obj)) if one[0] != "_"}
-        meant = [names[one] for one in get_close_matches(name.lower(), names, 1, 0.65)]
+        if free:  # a name of Python's is meant if it begins alike
+            names = {low: one for low, one in names.items() if one in own or low[0] == name[0]}
+        meant = [names[one] for one in get_close_matches(name.lower(), names, 1, 0.74)]
         if free and name in dir(torch):
             meant = [f"torch.{name}"]
         if meant:
@@ -406,7 +491,8 @@ def _in_words(value: Any) -> str:
     if isinstance(value, Tensor):
         return f"{str(value.dtype)[6:]} of shape {tuple(value.shape)}"
     small = isinstance(value, int | float) and abs(value) < 1e9
-    return str(value) if small else _kind(value) if isinstance(value, list | tuple) else ""
+    listed = isinstance(value, list | tuple)
+    return str(value) if small else f"{_kind(value)} of length {len(value)}" if listed else ""
 
 
 def _show(value: Any) -> str:
@@ -426,7 +512,8 @@ def _show_output(output: Any, right: Any) -> str:
     """An output in a few characters; 0 and 1 are False and True where these are wanted."""
     got = numbers(output)
     if got is None:
-        return _kind(output)
+        text = str(output) if isinstance(output, list | tuple) else "tensor"
+        return _kind(output) if "tensor" in text or len(text) > 60 else text
     if _is_truth(right) and ((got == 0) | (got == 1)).all():
         got = got.bool()
     return _show(got)

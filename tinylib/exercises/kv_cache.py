@@ -97,10 +97,13 @@ check_cache = Exercise(
         others.
     [keys, k] → [k, keys]
         The new keys stand first, the new values last. So each weight met the value of another.
+    [keys, k]), torch.cat([values, v]) → [k, keys]), torch.cat([v, values])
+        The new rows stand before the old ones, so that the mask hides the wrong keys. The old rows
+        come first, in keys and in values.
     / q.shape[1] ** 0.5 → / len(keys) ** 0.5
-        You divided by the root of the number of tokens. Divide by √k, that of the width.
+        You divided by the root of the number of tokens. Divide by √d_k, that of the width.
     q @ keys.T / q.shape[1] ** 0.5 → q @ keys.T
-        The scale is missing: divide the scores by √k.
+        The scale is missing: divide the scores by √d_k, the root of the width.
     -torch.inf → 0.0
         A score of 0 is no weight of 0: e⁰ is 1. What must not be seen gets −∞.
     scores.masked_fill(~past, -torch.inf).softmax(dim=-1) → scores.softmax(dim=-1).tril(n)

@@ -219,8 +219,8 @@ check_unpack = Exercise(
     cases=_packed,
     solution="""
     def answer(d, m, packed):
-        q = torch.cat([packed % 16, packed // 16])
-        return d * q + m
+        n = torch.cat([packed % 16, packed // 16])
+        return d * n + m
     """,
     insight="This is how every matrix of SmolLM2 is stored: 20 bytes for 32 weights, 16 for the "
     "numbers from 0 to 15 and 4 for d and m.",
@@ -231,13 +231,13 @@ check_unpack = Exercise(
         You put the two numbers of a byte side by side. First come the lower halves of all bytes.
     packed // 16 → packed // 15
         Four bits hold the numbers from 0 to 15, so there are 16 of them.
-    d * q + m → d * (q + m)
+    d * n + m → d * (n + m)
         m is multiplied by d here. It is the smallest weight itself, and is added at the end.
-    d * q + m → d * (q - 8) + m
+    d * n + m → d * (n - 8) + m
         You took 8 away, as formats without m do. Here the number 0 stands for m.
-    d * q + m → d * q
+    d * n + m → d * n
         m is missing, so no weight could be negative.
-    d * q + m → m * q + d
+    d * n + m → m * n + d
         The two numbers have changed places: d is the step, and m the smallest weight.
     """,
 )

@@ -146,6 +146,11 @@ check_masked_loss = Exercise(
         never leaves the logarithms.
     logits.log_softmax(dim=-1) → logits
         Logits are not log-probabilities yet: `log_softmax` turns them into some.
+    target != 0 → target == 0
+        The mask is upside down: this is the mean over the padding. Keep the places where a word is.
+    target != 0 → target
+        The ids themselves are your factors, so that a word with a large id counts more. Words count
+        1 and pads 0: `target != 0`.
     target != 0 → own != 0
         A word of which the model is certain has log-probability 0 too, and you left it out. Only
         the target tells where the pads are.

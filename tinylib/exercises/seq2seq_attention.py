@@ -10,10 +10,10 @@ from tinylib.exercises import Exercise, rounded_normal
 
 def _step_cases() -> Iterator[tuple[Tensor, ...]]:
     draw = rounded_normal(37)
-    for S, D, lengths in ((3, 2, [2]), (5, 3, [5, 3]), (4, 7, [1, 4, 2])):
+    for S, D, k, lengths in ((3, 2, 2, [2]), (5, 3, 3, [5, 3]), (4, 7, 5, [1, 4, 2])):
         B = len(lengths)
         x, d, h = draw(B, D), draw(B, D), draw(B, S, D)
-        yield x, d, h, torch.tensor(lengths), draw(D, D), draw(D, D)
+        yield x, d, h, torch.tensor(lengths), draw(D, k), draw(D, k)
 
 
 check_decoder_input = Exercise(
@@ -58,10 +58,10 @@ check_decoder_input = Exercise(
         the other sentences of the batch are.
     >= lengths → > lengths
         Off by one: the first pad still counts. Places are counted from 0.
-    / k.shape[-1] ** 0.5 → / h.shape[1] ** 0.5
-        You divided by √S. The scale is the root of the *width* of the keys, not of their number.
-    / k.shape[-1] ** 0.5 → * k.shape[-1] ** 0.5
-        You multiplied by √D. That makes large scores larger still: divide.
+    "BD,BSD->BS", q, k) / k.shape[-1] ** 0.5 → "BD,BSD->BS", q, k)
+        The scale is missing: divide the scores by √d_k, the root of the keys' width.
+    / k.shape[-1] ** 0.5 → / d.shape[-1] ** 0.5
+        You divided by √D, the width of the states. Divide by √d_k, that of the keys.
     .softmax(dim=-1) → .softmax(dim=0)
         The softmax runs over the sentences of the batch. Each sentence shares out its own weight
         among its words.

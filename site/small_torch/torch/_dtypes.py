@@ -53,10 +53,10 @@ OF_PYTHON = {bool: boolean, int: int64, float: float64}
 
 
 def as_dtype(value, otherwise=None):
-    """A dtype, or that of Python's bool, int and float."""
+    """A dtype, or that of Python's bool, int and float; KeyError for a name."""
     if value is None or isinstance(value, dtype):
         return otherwise if value is None else value
-    if not isinstance(value, type) or value not in OF_PYTHON:
+    if not isinstance(value, str) and (not isinstance(value, type) or value not in OF_PYTHON):
         raise NotHere(f"the dtype {value}")
     return OF_PYTHON[value]
 

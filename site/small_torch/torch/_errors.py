@@ -31,6 +31,7 @@ TYPES = {
         "keepdim unbiased descending largest as_tuple right batch_first".split(), "bool"
     ),
     **dict.fromkeys("t other mask condition target".split(), "Tensor"),
+    "tensors": "tuple of Tensors",
 }
 
 
@@ -124,7 +125,7 @@ def public(function, name="", bound=False, synonyms=SYNONYMS):
     function.__name__ = function.__qualname__ = name = name or function.__name__
     names = [*inspect.signature(function).parameters]
     typed = [(i, key, TYPES[key]) for i, key in enumerate(names) if key in TYPES]
-    typed = [one for one in typed[bound:] if names[0] == "t" or one[2] == "bool"]
+    typed = [one for one in typed[bound:] if names[0] == "t" or one[2] != "Tensor"]
 
     @wraps(function)
     def call(*args, **kwargs):
@@ -138,15 +139,20 @@ def public(function, name="", bound=False, synonyms=SYNONYMS):
             for i, key, kind in typed:
                 value = args[i] if i < len(args) else kwargs.get(key)
                 fits = (
-                    isinstance(value, bool) if kind == "bool" else hasattr(value, "requires_grad")
+                    hasattr(value, "requires_grad")
+                    if kind == "Tensor"
+                    else isinstance(value, bool if kind == "bool" else tuple | list)
                 )
-                if not fits and value is not None:
-                    key = "input" if key == "t" else key
-                    raise wrong("argument", name, key, i + 1 - bound, kind, type(value).__name__)
+                given = "input" if key == "t" else key, i + 1 - bound, kind, type(value).__name__
+                need(fits or value is None, "argument", name, *given)
             return function(*args, **kwargs)
         except Exception as error:
             if hasattr(error, "on_purpose"):
                 raise
+            given = [("", x) for x in args[bound:]] + [(f"{key}=", x) for key, x in kwargs.items()]
+            unfit = {"str", "dict", "method"} & {type(x).__name__ for _, x in given}
+            shown = ", ".join(key + type(x).__name__ for key, x in given)
+            need(not unfit or {*kwargs} - {*names}, "combination", name, shown)
             lacks = ", ".join(f'"{key}"' for key in _missing(function, args, kwargs))
             need(not lacks, "missing", name, lacks.count(",") + 1, lacks)
             raise NotHere(f"`{name}`, called like this ({error})") from error

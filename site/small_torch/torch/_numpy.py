@@ -130,7 +130,7 @@ def _public(function, name):
         here(
             name in "allclose array array_equal asarray where".split()
             or not any(isinstance(x, Tensor) for x in (*args, *kwargs.values())),
-            f"`np.{name}` of a tensor",
+            f"`np.{name}` of a tensor" + f" (`torch.{name}` is)" * (name in TORCH),
         )
         try:
             found = of_torch(*args, **kwargs)

@@ -365,7 +365,7 @@ def _operator(name, swapped=False):
 
     def operate(t, other):
         if not isinstance(other, Tensor | int | float):
-            here(not isinstance(other, complex), "complex numbers")
+            here(not isinstance(other, complex), "complex numbers: 2 times j is `2 * j`")
             if not hasattr(other, "__as_operand__"):
                 return NotImplemented
         return of(other, t) if swapped else of(t, other)

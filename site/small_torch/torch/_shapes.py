@@ -190,10 +190,8 @@ def roll(t, shifts, dims=None):
     return t
 
 
-def _tensors(name, tensors):
-    """A list of tensors, and nothing else."""
-    listed, given = isinstance(tensors, tuple | list), type(tensors).__name__
-    need(listed, "argument", name, "tensors", 1, "tuple of Tensors", given)
+def _tensors(tensors):
+    """A list of tensors, and of nothing else."""
     for i, t in enumerate(tensors):
         need(isinstance(t, Tensor), "element", i, type(t).__name__)
     return tensors
@@ -201,7 +199,7 @@ def _tensors(name, tensors):
 
 @function
 def cat(tensors, dim=0):
-    parts = _tensors("cat", tensors)
+    parts = _tensors(tensors)
     need(parts, "cat_nothing")
     dtype = parts[0].dtype
     for i, t in enumerate(parts):
@@ -231,7 +229,7 @@ def cat(tensors, dim=0):
 
 @function
 def stack(tensors, dim=0):
-    parts = _tensors("stack", tensors)
+    parts = _tensors(tensors)
     need(parts, "stack_nothing")
     for i, t in enumerate(parts):
         need(t.shape == parts[0].shape, "stack_sizes", [*parts[0].shape], [*t.shape], i)
@@ -302,10 +300,8 @@ method(
     reshape_as=lambda t, other: t.reshape(other.shape),
 )
 function(
-    hstack=lambda tensors: cat(tensors, min(1, _tensors("hstack", tensors)[0].ndim - 1)),
-    vstack=lambda tensors: cat(
-        [t.reshape(1, -1) if t.ndim < 2 else t for t in _tensors("vstack", tensors)]
-    ),
+    hstack=lambda tensors: cat(tensors, min(1, _tensors(tensors)[0].ndim - 1)),
+    vstack=lambda tensors: cat([t.reshape(1, -1) if t.ndim < 2 else t for t in _tensors(tensors)]),
 )
 SYNONYMS = {"swapaxes": "transpose", "moveaxis": "movedim", "concat": "cat", "concatenate": "cat"}
 for _new, _old in SYNONYMS.items():
