@@ -173,10 +173,10 @@ def test_the_page_answers_as_torch_does(browser: Browser, site: str, real: RealM
         assert sum(a == b for a, b in zip(seen, want, strict=True)) >= 30
         widget.get_by_role("radio", name="A chat").check()
         box = widget.get_by_role("textbox", name="your question")
-        box.fill("What is the capital of Italy?")
+        box.fill("What is the capital of France?")
         box.press("Enter")
         widget.locator(".pace", has_text="It came to an end.").wait_for()
-        assert "Rome" in widget.locator(".turns li").last.inner_text()
+        assert "Paris" in widget.locator(".turns li").last.inner_text()
         button(widget, "Forget it").click()
         note(widget, "no longer kept").wait_for()
         assert visit.console == [] and visit.foreign == []
