@@ -260,11 +260,11 @@ class GroupedQueryAttention(MultiHeadAttention):  # and rotary positions
 
     def forward(self, x, cache=None):
         q, k, v = (self.split(w(x)) for w in (self.w_q, self.w_k, self.w_v))
-        offset = cache.length if cache is not None else 0  # tokens before these
+        offset = cache.length if cache is not None else 0  # tokens before
         q, k = rotate(q, offset, self.base), rotate(k, offset, self.base)
-        k, v = cache.append(k, v) if cache is not None else (k, v)  # all so far
+        k, v = cache.append(k, v) if cache is not None else (k, v)  # all
         k, v = (y.repeat_interleave(self.group, 1) for y in (k, v))  # heads
-        mask = causal_mask(k.shape[-2])[-q.shape[-2] :]  # the new tokens' rows
+        mask = causal_mask(k.shape[-2])[-q.shape[-2] :]  # new tokens' rows
         return self.w_o(self.merge(attend(q, k, v, mask)))
 
 
