@@ -50,7 +50,7 @@ class WholeRoad:
 
     line: str
     models: Mapping[str, list[Mapping[str, Any]]]
-    answer_only: bool = False  # of the real model only its answer to a question
+    answered: bool = False  # of the real model only its answer to a question
     note: str = ""
 
     def __repr__(self) -> str:
@@ -69,7 +69,7 @@ class WholeRoad:
     def shown(self, key: str) -> list[Mapping[str, Any]]:
         """What that model wrote, as far as it is shown."""
         some = self.models[key]
-        if key != "real" or not self.answer_only:
+        if key != "real" or not self.answered:
             return some
         return [one for one in some if one["asked"] and "gloss" not in one]
 
@@ -127,7 +127,7 @@ def whole_road(number: int = 0) -> WholeRoad:
         f"{right['transformer']}. A Transformer that was trained on the sentences of 02 and 05 "
         f"gets {right['control']} right, so the data count, too."
     )
-    return WholeRoad(**figures["lines"][number], answer_only=not number, note=note if number else "")
+    return WholeRoad(**figures["lines"][number], answered=not number, note=note if number else "")
 
 
 def four_changes() -> Table:
