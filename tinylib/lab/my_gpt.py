@@ -271,7 +271,7 @@ class GroupedQueryAttention(MultiHeadAttention):  # and rotary positions
 class Llama(GPT):  # tokens (B, T) to logits (B, T, V) of the next tokens
     def __init__(self, V, max_len, D, H, layers, kv_heads, F, base):
         super().__init__(V, max_len, D, H, layers)
-        del self.positions  # torch puts no function in a module's place
+        del self.positions  # a module's name takes no function
         self.positions = lambda x, offset: x  # queries and keys turn instead
         self.norm = RMSNorm(D)
         for b in self.blocks:  # each block
