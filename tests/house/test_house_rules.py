@@ -285,6 +285,12 @@ def test_every_path_the_readme_names_exists() -> None:
             assert (ROOT / target).exists(), f"{name} links to {target}"
 
 
+def test_no_recorded_result_names_a_folder_of_one_machine() -> None:
+    for path in sorted((ROOT / "tinylib" / "weights").rglob("*.json")):
+        found = re.findall(r"(?<![\w:/])/\w+/[\w/.-]+", path.read_text(encoding="utf-8"))
+        assert not found, f"{path.name} names {found[0]}: name the file alone"
+
+
 # --- what may import what ----------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ from tinylib.lab.data.spelling import joined
 from tinylib.lab.data.stories import first_stories
 from tinylib.lab.data.text import Characters, tokenise
 from tinylib.lab.models.language import Windows, load_language_model, text_loss
-from tinylib.lab.models.smollm2 import PACKAGE, SHA256, RealModel, load_smollm2
+from tinylib.lab.models.smollm2 import FILE, SHA256, RealModel, load_smollm2
 from tinylib.lab.models.translation import load_translator
 from tinylib.lab.recipes.language_models import ADAMW
 from tinylib.lab.train.loop import fit
@@ -132,7 +132,7 @@ def whole_road(checkpoint: Path) -> Outcome:
         real.model,
         Fit(seconds=perf_counter() - begun),
         seed=0,
-        data=f"{PACKAGE}, sha256 {SHA256}; the shipped models; first_stories(2200, seed=0)",
+        data=f"{FILE}, sha256 {SHA256}; the shipped models; first_stories(2200, seed=0)",
         figures={"lines": lines, "of_this_form": {"lines": len(some), "right": right}},
     )
 
