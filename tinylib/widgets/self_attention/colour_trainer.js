@@ -356,11 +356,12 @@ function seenIn(outputs) {
 }
 
 /** What starts it, and what it says when each word finds its partner. */
-function bar(widget) {
+function bar(widget, label = undefined) {
   const { tests, numbered } = widget.spec.facts;
   const usual = ["the model as described", { form: 0, rate: 1 }];
   return trainingBar(widget, {
     pause: EYE,
+    label,
     success: {
       goal:
         "The goal: each word finds its partner, so that all " +
@@ -459,5 +460,11 @@ export default live(
       ),
     ),
   ],
-  { wide: true },
+  {
+    wide: true,
+    tour: (ui) => [
+      ui.use(bar, "Train"),
+      ui.sides(ui.use(colouredSentence), ui.boxed("side", ui.use(reached), ui.use(loss))),
+    ],
+  },
 );
