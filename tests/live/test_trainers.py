@@ -1,12 +1,16 @@
 """What all trainers have alike in a page: they start and pause, go back, and begin again."""
 
+import json
+import math
 import re
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import torch
 from browsing import (
+    SCREEN,
     WIDGETS,
     Visit,
     button,
@@ -32,6 +36,25 @@ RUNS = {  # another form than the first one, what its run is called, and what th
     "width_trainer": (
         *("from itself, too", "from 1 at rate 0.1, from itself, too", "from 1 at rate 0.1"),
     ),
+}
+GOALS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # outputs short of the goal, and at it
+    "colour_trainer": ({"accuracy": 0.999}, {"accuracy": 1.0}),
+    "heads_trainer": (
+        {"accuracy": [0.9] * 4, "roles": torch.eye(4).mul(0.49).tolist()},
+        {"accuracy": [0.5] * 4, "roles": torch.eye(4).mul(0.51).tolist()},
+    ),
+    "translation_trainer": ({"exact": 0.799}, {"exact": 0.8}),
+    "width_trainer": ({"sigma": 0.26, "best": 0.25}, {"sigma": 0.254, "best": 0.25}),
+}
+FAILING = {  # settings of which nothing can be learned
+    "colour_trainer": [{"form": 4}, {"form": 5}],  # shuffled answers; queries and keys of 0
+    "heads_trainer": [{"answers": 1}],
+}
+RESULT = {  # what a training changes, and its reader watches
+    "colour_trainer": ".spoken",
+    "heads_trainer": ".drawn td:last-child",
+    "translation_trainer": ".french",
+    "width_trainer": ".landscape svg",
 }
 GROUPED_BY = "trainer"  # for conftest: the tests of one trainer share its page
 LOADED = re.compile("trainer_worker|_task[.]js|-step-|/pools/|/ort/")
@@ -182,3 +205,115 @@ def test_it_can_be_slowed_down_and_goes_on_after_the_tab_has_slept(
     assert done == torchs(stem, first, len(done))
     seen = sorted(set(widget.evaluate("el => el.seen")))
     assert seen == list(range(seen[0], len(done) + 1)), "each step is seen"
+
+
+# As if each of these answers came: [steps, outputs that differ]. What is said after each, and
+# where the result stands then.
+ANSWERED = """(el, [answers, result]) => {
+    const root = el.shadowRoot;
+    const packed = (value) => {
+        const shape = [];
+        for (let v = value; Array.isArray(v); [v] = v) shape.push(v.length);
+        const data = Float32Array.from([value].flat(9), (v) => v ?? -Infinity);
+        return { shape, data: new DataView(data.buffer) };
+    };
+    return answers.map(([steps, changed]) => {
+        const outputs = { ...el.model.get('outputs'), losses: packed(Array(steps).fill(1)) };
+        if (!steps) outputs.losses.shape = [0];
+        for (const [name, value] of Object.entries(changed)) outputs[name] = packed(value);
+        el.model.set('outputs', outputs);
+        el.model.set('answers', {});
+        const top = (name) => root.querySelector(name).getBoundingClientRect().top;
+        return [root.querySelector('.said').innerText, top(result) - top('.frame')];
+    });
+}"""
+
+
+def answered(widget: Locator, stem: str, answers: list[tuple[int, Any]]) -> list[str]:
+    """What the page says after each of the answers, and nothing moves for it."""
+    said = widget.evaluate(ANSWERED, [answers, RESULT[stem]])
+    assert len({top for _, top in said}) == 1
+    return [" ".join(text.split()) for text, _ in said]
+
+
+def set_inputs(widget: Locator, inputs: dict[str, Any]) -> None:
+    widget.evaluate("(el, text) => el.model.set('inputs', JSON.parse(text))", json.dumps(inputs))
+
+
+@pytest.mark.parametrize("trainer", sorted(GOALS), indirect=True)
+def test_it_says_once_at_which_step_it_has_succeeded(trainer: tuple[str, Visit]) -> None:
+    stem, visit = trainer
+    visit.renew()
+    widget, first = opened(stem, visit)
+    region = widget.locator(".said")
+    assert region.get_attribute("role") == "status" and region.inner_text() == ""
+    most = TRAINERS[stem].most
+    (short, there), at = GOALS[stem], most // 2
+    stays = at + math.ceil(most * 0.02)
+    lucky = [(0, short), (at - 9, there), (at - 8, short), (at - 1, short)]
+    lasting = [(step, there) for step in (at, stays - 1, stays, most - 1)]
+    before = answered(widget, stem, lucky + lasting[:2])
+    assert before == [""] * 6
+    said = [*answered(widget, stem, lasting[2:]), *answered(widget, stem, [(most, there)])]
+    assert said[0].startswith(f"Step {at:,}: ") and said[1] == said[0] and said[2] != said[0]
+    assert said[2].startswith(said[0]) and said[2].endswith(f"All {most:,} steps are done.")
+    expect(widget.locator(".rule.flag:visible").first).to_be_visible()
+    experiment, undo = widget.locator(".next button").first, button(widget, "Undo")
+    experiment.dispatch_event("click")
+    changed = inputs_of(widget)
+    assert changed != first and changed["steps"] == 0 and region.inner_text() == ""
+    undo.dispatch_event("click")
+    assert inputs_of(widget) == first
+    set_inputs(widget, first | {"seed": first["seed"] + 1})
+    said = answered(widget, stem, [(0, short), (at - 50, short), (at, there), (stays, there)])
+    assert said[:3] == ["", "", ""] and said[3].startswith(f"By step {at:,}: ")
+
+
+@pytest.mark.parametrize("trainer", ["colour_trainer"], indirect=True)
+def test_it_names_the_step_that_torch_finds(trainer: tuple[str, Visit]) -> None:
+    stem, visit = trainer
+    visit.renew()
+    widget, first = opened(stem, visit)
+    steps = [0, *range(85, 110)]
+    runs = [TRAINERS[stem](**first | {"steps": step}).values()["accuracy"] for step in steps]
+    accuracy = [share.item() for share in runs]
+    at = max(step for step, share in zip(steps, accuracy, strict=True) if share < 1) + 1
+    answers = [(step, {"accuracy": one}) for step, one in zip(steps, accuracy, strict=True)]
+    said = dict(zip(steps, answered(widget, stem, answers), strict=True))
+    assert said[at + 7] == "" and said[at + 8].startswith(f"Step {at}: all 64 test sentences")
+
+
+@pytest.mark.parametrize("trainer", sorted(FAILING), indirect=True)
+def test_a_run_that_fails_is_no_success(trainer: tuple[str, Visit]) -> None:
+    stem, visit = trainer
+    visit.renew()
+    widget, first = opened(stem, visit)
+    most = TRAINERS[stem].most
+    for settings in FAILING[stem]:
+        inputs = first | settings
+        set_inputs(widget, inputs)
+        answers = []
+        for step in [*range(0, 101, 25), most]:
+            run = TRAINERS[stem](**inputs | {"steps": min(step, 100)}).values()
+            answers.append((step, {name: run[name].tolist() for name in GOALS[stem][0]}))
+        *said, end = answered(widget, stem, answers)
+        assert said == [""] * 5 and end.endswith("and the goal is not reached.")
+        assert widget.locator(".rule.flag:visible").count() == 0
+
+
+@pytest.mark.parametrize("trainer", sorted(RESULT), indirect=True)
+def test_on_a_phone_start_and_result_stand_in_one_window(trainer: tuple[str, Visit]) -> None:
+    stem, visit = trainer
+    visit.page.set_viewport_size({"width": 375, "height": 700})
+    try:
+        visit.renew()
+        widget, _ = opened(stem, visit)
+        start = button(widget, "Start training").bounding_box()
+        result = widget.locator(RESULT[stem]).bounding_box()
+        assert start and result
+        assert result["y"] + result["height"] - start["y"] <= 700 - 48, "below the page's top bar"
+        assert not widget.locator(".settings .row").is_visible()
+        button(widget, "Settings").click()
+        assert widget.locator(".settings .row").is_visible()
+    finally:
+        visit.page.set_viewport_size(SCREEN)

@@ -238,7 +238,7 @@ def test_another_sentence_keeps_what_was_learned(widget: Locator) -> None:
     assert torch.equal(after["losses"], before["losses"])
     assert after["read"].tolist() == ours.vocabularies()[0].ids(["she", "sleeps", "."])
     assert after["cross"].shape[1] == 3
-    assert "no French yet" in widget.locator(".grown .note").first.inner_text()
+    assert "no French yet" in widget.locator(".outcome .note").first.inner_text()
 
 
 # Gives the page a translation, as if the model had written it, and a share of exact ones.
@@ -274,7 +274,7 @@ def test_the_french_is_glossed_and_what_is_wrong_is_marked(widget: Locator) -> N
     assert marked(rows.nth(1).locator("td"), ".gold").index(True) == SENTENCE.split().index("dogs")
     write(widget, TRUE)
     assert "Correct, word for word." in widget.locator(".note").all_inner_texts()
-    exact = widget.locator(".gauge[data-output=exact] b").inner_text()
+    exact = widget.locator(".gauge[data-output=exact] b:not(.check)").inner_text()
     assert exact.replace("\N{NO-BREAK SPACE}", " ") == "50.0 %"
     assert widget.locator(".french .amiss").count() == 0
 
@@ -297,5 +297,5 @@ def test_faults_are_named_whatever_is_written(widget: Locator) -> None:
         ("le garçon voit le chat .", "No word is missing, too many, or in the wrong place."),
     ):
         write(widget, predicted)
-        expect(widget.locator(".side.grown")).to_contain_text(message)
+        expect(widget.locator(".outcome")).to_contain_text(message)
     assert widget.locator(".failure").inner_text() == ""

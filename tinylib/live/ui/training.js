@@ -432,6 +432,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
   let known; // the stamp of what is kept, as far as this page knows
   const note = h("p.note", { role: "status" });
   const announce = (text, ...buttons) => {
+    setAttribute(note, "aria-live", "polite");
     if (!buttons.length) setText(note, text);
     else note.replaceChildren(text, ...buttons.flatMap((button) => [" ", button]));
   };
@@ -503,7 +504,8 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
         if (other) return askFor(other);
         known = stamp;
         held = { key, steps: state.losses.length };
-        announce(`Kept in this browser: step ${whole(held.steps)}.`);
+        setAttribute(note, "aria-live", "off"); // it comes again and again
+        setText(note, `Kept in this browser: step ${whole(held.steps)}.`);
       } catch (error) {
         cannot(error);
       }

@@ -326,7 +326,7 @@ function bar(widget) {
           name: "sentence",
           flag: "this sentence",
           when: () => isCorrect(readNow(widget)),
-          say: (crossed) => `${crossed}: your sentence is translated correctly, word for word.`,
+          say: (crossed) => `${crossed}: this sentence is translated correctly, word for word.`,
         },
         {
           name: "goal",
