@@ -402,8 +402,8 @@ function bar(widget) {
           flag: "the best width",
           when: ({ form }, outputs) => form === 0 && near(outputs),
           say: (crossed, { sigma, best }) =>
-            `${crossed}: the width has come to ${figure(sigma.data[0])}; the best of all we tried ` +
-            `is ${figure(best.data[0], 2)}.`,
+            `${crossed}: the width has come to ${figure(sigma.data[0])}; ` +
+            `the best of all we tried is ${figure(best.data[0], 2)}.`,
         },
       ],
       next: ({ start }, reached) =>

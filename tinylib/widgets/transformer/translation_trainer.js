@@ -8,7 +8,7 @@ import {
 } from "../../live/page/dictionary.js";
 import { gloss } from "../../live/page/gloss.js";
 import { trains } from "../../live/page/trainer.js";
-import { results } from "../../live/ui/boxes.js";
+import { results, scroller } from "../../live/ui/boxes.js";
 import { toggle } from "../../live/ui/controls.js";
 import { AS_IS, h, readOnce, setAttribute, setText } from "../../live/ui/dom.js";
 import { wordMap } from "../../live/ui/maps.js";
@@ -98,7 +98,7 @@ function film(widget) {
     widget.repaint("outputs");
   };
   return {
-    element: results("column film-box", strip),
+    element: results("film-box", scroller({}, strip)),
     shows: "outputs",
     update() {
       const frames = filmOf(widget);
@@ -136,7 +136,7 @@ film.style = `
 .film button { display: grid; align-content: start; width: 100%; height: 4.375rem; padding: 3px 7px;
   text-align: left; font-size: var(--size-small); line-height: 1.3; overflow: hidden; }
 @container widget (max-width: 32.5rem) {
-  .film { grid-template-columns: repeat(${FRAMES.length}, 8.5rem); overflow-x: auto; }
+  .film { grid-template-columns: repeat(${FRAMES.length}, 8.5rem); width: max-content; }
 }
 .film button:disabled { opacity: 1; border-style: dashed; color: var(--soft); }
 .film .when { color: var(--soft); font-variant-numeric: tabular-nums; }
@@ -234,7 +234,7 @@ crossing.style = `${wordMap.style}
 .board { display: flex; flex-direction: column; gap: 14px; }
 .outcome { display: contents; }
 .outcome > :last-child, .board > .film-box ~ * { order: 2; } /* so that the film is above the map */
-.film-box { order: 1; }
+.film-box { order: 1; min-width: 0; }
 .french { min-height: 7.6em; align-content: flex-start; }
 @container widget (max-width: 53.6875rem) { .mapped { min-height: 35rem; } }
 @container widget (max-width: 32.5rem) { .word-map td span { width: 1.125rem; font-size: 0; } }
@@ -276,7 +276,8 @@ function heldOutGauges(widget) {
     setAttribute(own.element, "data-output", name);
     return { name, element: own.element, set: own.set };
   });
-  const label = `of ${spec.facts.sizes.held} held-out sentences; the line is at ${100 * GOAL}\u00a0%`;
+  const { held } = spec.facts.sizes;
+  const label = `of ${held} held-out sentences; the line is at ${100 * GOAL}\u00a0%`;
   return {
     element: h(
       "div.gauges",
