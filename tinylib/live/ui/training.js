@@ -174,7 +174,7 @@ export function trainingBar(
     if (inPage) halt(stem);
     widget.stream(false);
     show();
-    told?.update(widget.inputs);
+    announcement?.update(widget.inputs);
   };
   const start = () => {
     widget.remember(Symbol("training"));
@@ -236,12 +236,16 @@ export function trainingBar(
   widget.model.on("change:error", () => {
     if (widget.model.get("error") && running) stop();
   });
-  const told = success
+  const announcement = success
     ? successLine(widget, success, { stop, go, isRunning: () => running })
     : null;
   const keeping = inPage && saved ? keeper(widget, saved, { at, stop, ready }) : null;
   return {
-    element: h("div.column", bar, ...[told, keeping].flatMap((part) => part?.element ?? [])),
+    element: h(
+      "div.column",
+      bar,
+      ...[announcement, keeping].flatMap((part) => part?.element ?? []),
+    ),
     reset: stop,
     update(inputs) {
       const steps = at();
@@ -263,7 +267,7 @@ export function trainingBar(
         else if (wanted) timer = setTimeout(step, 0); // the next answer may come before it is taken
       }
       show();
-      told?.update(inputs);
+      announcement?.update(inputs);
       keeping?.update(inputs, running);
     },
   };
@@ -278,13 +282,13 @@ export function trainingBar(
 export function reachedIn(widget) {
   const past = pastOf(widget);
   const answer = widget.model.get("answers");
-  const fresh = past.known && past.judged !== answer && !widget.model.get("unfinished");
+  const fresh = past.known && past.checked !== answer && !widget.model.get("unfinished");
   if (!fresh) return past.reached;
-  past.judged = answer;
+  past.checked = answer;
   const { steps, reached, unmet } = past;
   const { most } = widget.spec.facts.training;
   const outputs = widget.readOutputs();
-  for (const { name, flag, tone, when, say } of widget.milestones ?? []) {
+  for (const { name, flag, tone, when, message } of widget.milestones ?? []) {
     if (reached.some((one) => one.name === name)) continue;
     const since = unmet[name];
     if (!when(widget.inputs, outputs, past)) {
@@ -293,7 +297,7 @@ export function reachedIn(widget) {
       if (since.at === undefined) {
         since.at = steps;
         const crossed = steps === since.from + 1 ? "Step" : "By step";
-        since.said = say?.(`${crossed} ${whole(steps)}`, outputs, widget.inputs) ?? "";
+        since.said = message?.(`${crossed} ${whole(steps)}`, outputs, widget.inputs) ?? "";
       }
       const { from, at, said } = since;
       if (steps - at < most * STAYS && steps < most) continue;
@@ -325,9 +329,9 @@ function isStill(widget, read, all) {
 /**
  * The room between the buttons and the results, kept from the start: `goal` is what the training is
  * for; when it is reached, or another of the `milestones`, a sentence says so. Each is { name,
- * when(inputs, outputs, past), say(crossed, outputs, inputs), flag, tone }: `crossed` is
- * “Step 128” or, where steps lie between two looks, “By step 130”; without `say` there is only the
- * `flag` on the curve, in the class `tone`. The last one of the list is the goal. Then
+ * when(inputs, outputs, past), message(crossed, outputs, inputs), flag, tone }: `crossed` is
+ * “Step 128” or, where steps lie between two looks, “By step 130”; if it has no `message`, there is
+ * only the `flag` on the curve, in the class `tone`. The last one of the list is the goal. Then
  * `next(inputs, reached)` offers experiments, [label, settings]; and once the numbers of
  * `read(outputs)` stand still, to stop.
  */

@@ -401,7 +401,7 @@ function bar(widget) {
           name: "best",
           flag: "the best width",
           when: ({ form }, outputs) => form === 0 && near(outputs),
-          say: (crossed, { sigma, best }) =>
+          message: (crossed, { sigma, best }) =>
             `${crossed}: the width has come to ${figure(sigma.data[0])}; ` +
             `the best of all we tried is ${figure(best.data[0], 2)}.`,
         },

@@ -206,7 +206,7 @@ function bar(widget) {
         {
           name: "all",
           when: (_inputs, outputs) => questions.every((_, q) => has(q, outputs)),
-          say: (crossed, outputs) =>
+          message: (crossed, outputs) =>
             `${crossed}: each question has found its head: ${found(outputs)}. ` +
             `${share(outputs)} of the answers are correct.`,
         },

@@ -371,7 +371,7 @@ function bar(widget, label = undefined) {
           name: "found",
           flag: "finds its partner",
           when: (_inputs, { accuracy }) => accuracy.data[0] >= ALL,
-          say: (crossed, outputs) =>
+          message: (crossed, outputs) =>
             `${crossed}: all ${tests} test sentences are answered correctly.${seenIn(outputs)}`,
         },
       ],

@@ -327,13 +327,13 @@ function bar(widget) {
           name: "sentence",
           flag: "this sentence",
           when: () => isCorrect(readNow(widget)),
-          say: (crossed) => `${crossed}: this sentence is translated correctly, word for word.`,
+          message: (crossed) => `${crossed}: this sentence is translated correctly, word for word.`,
         },
         {
           name: "goal",
           flag: `${100 * GOAL}\u00a0% exact`,
           when: (_inputs, { exact }) => exact.data[0] >= GOAL,
-          say: (crossed, { exact }) =>
+          message: (crossed, { exact }) =>
             `${crossed}: ${percent(exact.data[0])} of the ${held} new sentences are ` +
             "translated exactly.",
         },
