@@ -17,11 +17,12 @@ import { scroller } from "./boxes.js";
 import { copyAsTorch } from "./copy.js";
 import { h, setAttribute, setText, typeset } from "./dom.js";
 import { light } from "./explain.js";
-import { format } from "./numbers.js";
+import { format, times } from "./numbers.js";
 
 const MOVE = 600; // ms: the movement of a step
 const READ = 2400; // ms: what a reader gets for the sentence before Play goes on, at least
 const PER_LETTER = 34; // ms: and for each of its letters
+const ENOUGH = 0.3; // of the widget, or of the window if that is smaller: else Play pauses
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** A copy of a cell that can move over the frame. */
@@ -210,24 +211,23 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     pause();
     const goal = Math.max(0, Math.min(last, step));
     run(goal, goal < at ? goal : Math.max(at, goal - 1));
+    if (goal > 0) find(goal);
   }
 
-  /** Bring what this step is about into sight, above the bar. */
+  /** Bring what this step is about into sight, above the bar: only for a press, never by itself. */
   function find(step) {
     const { lit, moves = [] } = steps[step - 1](follow(widget));
     const { name: table, row, column } = moves.at(-1)?.to ?? lit.at(-1);
     const [cell] = widget.cellsOf(table, row, column);
     const { top, bottom } = cell?.getBoundingClientRect() ?? {};
     const low = Math.min(innerHeight, element.getBoundingClientRect().top);
-    if (top < 60 || bottom > low)
-      cell.scrollIntoView({ block: "center", behavior: still.matches ? "auto" : "smooth" });
+    if (top < 60 || bottom > low) cell.scrollIntoView({ block: "center", behavior: "instant" });
   }
 
   /** Let the clock run from this moment to the end of a step, and then call `then`. */
   function run(step, from, then = () => {}) {
     clock += 1;
     const own = clock;
-    if (step > 0) find(step);
     const begun = performance.now();
     const tick = () => {
       if (own !== clock || !element.isConnected) return; // stopped, or another run has begun
@@ -258,9 +258,23 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     }
     playing = true;
     if (at >= last) set(0);
-    advance(Math.floor(at) + 1);
+    const step = Math.floor(at) + 1;
+    advance(step);
+    find(step);
+    inView.observe(widget.frame);
   }
+  /** A reader who has scrolled away is let go: it pauses, and its button says so. */
+  const inView = new IntersectionObserver(
+    (changes) => {
+      const { intersectionRect: seen, boundingClientRect: box, rootBounds } = changes.at(-1);
+      if (seen.height >= ENOUGH * Math.min(box.height, rootBounds?.height ?? innerHeight)) return;
+      pause();
+      set(at);
+    },
+    { threshold: times(51, (i) => i / 50) },
+  );
   function pause() {
+    inView.disconnect();
     clearTimeout(rest);
     clock += 1;
     playing = false;
