@@ -362,7 +362,7 @@ def the_code_of_a_step_prints_its_numbers(
         words = [visible(WORDS[read.tokens[int(t)]]) for t in read.attention[block].argmax(-1)]
         assert [visible(word) for word in re.findall(r"'([^']*)'", others[0])] == words
         labels = widget.locator(".stages thead th").all_inner_texts()
-        assert [label.split(": ")[1].strip("“”") for label in labels] == words
+        assert [label.split(":")[1].strip(" \n“”") for label in labels] == words
     elif step == 2 * L + 4:
         assert visible(best_words(read.logits, 1)[0]) in step_text and "softmax" in program
 

@@ -7,8 +7,16 @@ import { columnHeads, results } from "../../live/ui/boxes.js";
 import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { action, choice } from "../../live/ui/controls.js";
 import { h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
-import { chance, explainable, logs, perLength, rove, weighed } from "../../live/ui/explain.js";
-import { headMaps } from "../../live/ui/heads.js";
+import {
+  chance,
+  explainable,
+  logs,
+  partsOf,
+  perLength,
+  rove,
+  weighed,
+} from "../../live/ui/explain.js";
+import { blocksOf, headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { shaded } from "../../live/ui/look.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
@@ -711,7 +719,7 @@ function followed(widget) {
   const [L] = outputs.cross.shape;
   const t = view.at.french;
   const fed = view.before[t] === "the start" ? "the start" : quote(view.before[t]);
-  return { ...view, outputs, L, t, fed, code: widget.spec.facts.code };
+  return { ...view, widget, outputs, L, t, fed, code: widget.spec.facts.code };
 }
 
 /** The largest weight at this word, of all heads of one block. */
@@ -727,15 +735,25 @@ function largest({ outputs, t }, kind, layer) {
 
 const wordOf = (name, column) => ({ name, row: 0, column });
 
+/** The maps of this kind of attention in these blocks, if it is the kind that is shown. */
+const mapsOf = ({ widget, kind, head }, wanted, blocks) =>
+  kind === wanted
+    ? [blocksOf(widget, blocks, head.layer, ".atlas .word-map, .stage .caption, .chips span")]
+    : [];
+
 const STEPS = [
-  ({ english, L, code }) => ({
-    message:
-      `The encoder has read the ${english.length} words. In each of its ${L} blocks every word ` +
-      "attended to all of them, so that each vector tells of its neighbours, too. " +
-      "This is done once.",
-    lit: [wordOf("english")],
-    code: code.encode,
-  }),
+  (view) => {
+    const { english, L, code } = view;
+    return {
+      message:
+        `The encoder has read the ${english.length} words. In each of its ${L} blocks every word ` +
+        "attended to all of them, so that each vector tells of its neighbours, too. " +
+        "This is done once.",
+      lit: [wordOf("english")],
+      fills: mapsOf(view, "encoder", [0, L]),
+      code: code.encode,
+    };
+  },
   ({ french, t, fed, code }) => ({
     message:
       `To write ${t === french.length - 1 ? french[t] : quote(french[t])}, word ${t + 1}, the ` +
@@ -756,6 +774,7 @@ const STEPS = [
           "only attend to itself.",
       lit: [wordOf("french", t), ...(most ? [wordOf("french", most - 1)] : [])],
       moves: most ? [{ from: wordOf("french", most - 1), to: wordOf("french", t) }] : [],
+      fills: mapsOf(view, "decoder", [0, 1]),
       code: code.back,
     };
   },
@@ -769,6 +788,7 @@ const STEPS = [
         `${quote(english[most])}.`,
       lit: [wordOf("english", most), wordOf("french", t)],
       moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],
+      fills: mapsOf(view, "cross", [0, 1]),
       code: code.across,
     };
   },
@@ -790,10 +810,11 @@ const STEPS = [
         `gives to ${quote(english[most])}.`,
       lit: [wordOf("english", most), wordOf("french", t)],
       moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],
+      fills: ["cross", "decoder"].flatMap((kind) => mapsOf(view, kind, [1, L])),
       code: code.block,
     };
   },
-  ({ outputs, t, code, names }) => {
+  ({ widget, outputs, t, code, names }) => {
     const row = ({ data }, size = 5) => [...data.subarray(size * t, size * (t + 1))];
     const [likeliest, shares] = [row(outputs.likeliest), row(outputs.probabilities)];
     const words = likeliest.map((id) => named(id, names));
@@ -803,6 +824,7 @@ const STEPS = [
         `logits, and their softmax gives ${words[0] === "the end" ? words[0] : quote(words[0])} ` +
         `the probability ${percentOf(shares[0])}.`,
       lit: [wordOf("french", t)],
+      fills: [partsOf(widget, ".choices .candidate, .choices .note")],
       code: code.output,
       table: {
         labels: words,
@@ -813,7 +835,7 @@ const STEPS = [
       },
     };
   },
-  ({ french, t, outputs, inputs, ids }) => {
+  ({ widget, french, t, outputs, inputs, ids }) => {
     const p = percentOf(outputs.probability.data[t]);
     const who =
       t < inputs.start.length
@@ -829,6 +851,10 @@ const STEPS = [
           ? "With it the translation is finished."
           : "It is fed next, and all but the encoder's part begins again with it."),
       lit: [wordOf("french", t)],
+      fills: [
+        { cells: widget.cellsOf("french").slice(t) },
+        partsOf(widget, ".french, .written .note, .rivals"),
+      ],
       code: undefined,
     };
   },
@@ -875,12 +901,12 @@ export default live(
       ui.boxed(
         "side",
         ui.use(stage),
+        ui.use(journey, { name, steps: STEPS }),
         ui.use(kinds),
         ui.boxed("atlas", ui.use(heads), ui.use(chart)),
         ui.explanation(),
       ),
     ),
-    ui.use(journey, { name, steps: STEPS }),
   ],
   { wide: true },
 );
