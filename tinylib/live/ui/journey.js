@@ -101,7 +101,7 @@ function movement(widget, layer, { moves = [], fills = [] }) {
 }
 
 /** What a step says: its sentence, its line of code, and its numbers. */
-function telling(attributes = {}) {
+function stepContent(attributes = {}) {
   const message = h("p.says", attributes);
   const code = h("code");
   const origin = h("span");
@@ -134,7 +134,7 @@ function telling(attributes = {}) {
       h("div", stages, copied.element),
     ),
     message,
-    tell({ message: text, code: line, table: numbers, torch: program = "" }) {
+    show({ message: text, code: line, table: numbers, torch: program = "" }) {
       typeset(message, text);
       source.hidden = !line;
       setText(origin, line ? `${line.name}: ` : "");
@@ -179,7 +179,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     change: () => find(shown), // let go: until then it must not move under the hand
   });
   const place = h("span.place");
-  const told = telling({ role: "status" });
+  const content = stepContent({ role: "status" });
   let script; // what all steps return, of the numbers that are shown
   let [held, home] = [0, undefined]; // the width for which its height holds; what it stands behind
   const controls = h("div.controls", start, back, bar, next, place, close);
@@ -187,7 +187,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     "div.journey",
     { role: "group", "aria-label": "follow one word", keydown: keys },
     controls,
-    told.element,
+    content.element,
   );
 
   function keys(event) {
@@ -220,7 +220,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     moved?.end();
     moved = undefined;
     shown = step;
-    const parts = [told.element, bar, back, next, place, close];
+    const parts = [content.element, bar, back, next, place, close];
     for (const part of parts) part.hidden = step === 0;
     element.classList.toggle("under-way", step > 0);
     widget.frame?.classList.toggle("followed", step > 0);
@@ -234,7 +234,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     }
     const one = stepOf(step);
     holdHeight();
-    told.tell(one);
+    content.show(one);
     light(widget, one.lit, "lit");
     shade(step);
     if (!still.matches) {
@@ -268,15 +268,15 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
   /** As high as the longest step needs it, so that nothing below moves from step to step. */
   function holdHeight() {
     if (held === element.clientWidth) return;
-    const probe = telling();
-    told.element.style.minHeight = "";
+    const probe = stepContent();
+    content.element.style.minHeight = "";
     controls.after(probe.element);
     const heights = times(last, (i) => {
-      probe.tell(stepOf(i + 1));
+      probe.show(stepOf(i + 1));
       return Math.ceil(probe.element.getBoundingClientRect().height);
     });
     probe.element.remove();
-    told.element.style.minHeight = `${Math.max(...heights)}px`;
+    content.element.style.minHeight = `${Math.max(...heights)}px`;
     held = element.clientWidth;
   }
 
@@ -314,14 +314,14 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     const later = times(until - step + 1, (i) => [
       ...entries(widget, stepOf(until - i).lit),
     ]).flat();
-    for (const part of [...later, element, goalOf(step), told.message])
+    for (const part of [...later, element, goalOf(step), content.message])
       part?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
   }
 
   /** Whether what this step is about is in sight, so that the clock may go on to it. */
   function inSight(step) {
     const top = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
-    const parts = [goalOf(step) ?? element, told.message];
+    const parts = [goalOf(step) ?? element, content.message];
     const boxes = parts.map((part) => part.getBoundingClientRect());
     const seen = boxes.every((box) => box.top >= Math.min(top, 60) && box.bottom <= innerHeight);
     return seen && boxOf(step) === element.previousElementSibling;
@@ -349,7 +349,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
         pause();
         set(last);
       } else {
-        const letters = told.message.textContent.length;
+        const letters = content.message.textContent.length;
         rest = setTimeout(() => goOn(step + 1), READ + PER_LETTER * letters);
       }
     });
