@@ -214,15 +214,7 @@ function french(widget) {
   const [person, doubt, begun] = ["person", "doubt", "begun"].map((kind) =>
     h("p", { class: `note ${kind}` }),
   );
-  const free = action(
-    widget,
-    "start",
-    "Let it choose again",
-    (next) => {
-      next.start = [];
-    },
-    { goes: true },
-  );
+  const free = action(widget, "start", "Let it choose again", clearStart, { goes: true });
   free.hidden = true;
   return {
     element: results(
@@ -716,8 +708,7 @@ function followed(widget) {
   const outputs = widget.readOutputs();
   const view = answer(widget, widget.inputs, outputs);
   if (!view) return undefined;
-  const [L] = outputs.cross.shape;
-  const t = view.at.french;
+  const [[L], t] = [outputs.cross.shape, view.at.french];
   const fed = view.before[t] === "the start" ? "the start" : quote(view.before[t]);
   return { ...view, widget, outputs, L, t, fed, code: widget.spec.facts.code };
 }
@@ -737,23 +728,19 @@ const wordOf = (name, column) => ({ name, row: 0, column });
 
 /** The maps of this kind of attention in these blocks, if it is the kind that is shown. */
 const mapsOf = ({ widget, kind, head }, wanted, blocks) =>
-  kind === wanted
-    ? [blocksOf(widget, blocks, head.layer, ".atlas .word-map, .stage .caption, .chips span")]
-    : [];
+  kind === wanted ? [blocksOf(widget, blocks, head.layer, SHOWN)] : [];
+const SHOWN = ".atlas .word-map, .stage .caption, .chips span"; // by the chosen head
 
 const STEPS = [
-  (view) => {
-    const { english, L, code } = view;
-    return {
-      message:
-        `The encoder has read the ${english.length} words. In each of its ${L} blocks every word ` +
-        "attended to all of them, so that each vector tells of its neighbours, too. " +
-        "This is done once.",
-      lit: [wordOf("english")],
-      fills: mapsOf(view, "encoder", [0, L]),
-      code: code.encode,
-    };
-  },
+  (view) => ({
+    message:
+      `The encoder has read the ${view.english.length} words. In each of its ${view.L} blocks ` +
+      "every word attended to all of them, so that each vector tells of its neighbours, too. " +
+      "This is done once.",
+    lit: [wordOf("english")],
+    fills: mapsOf(view, "encoder", [0, view.L]),
+    code: view.code.encode,
+  }),
   ({ french, t, fed, code }) => ({
     message:
       `To write ${t === french.length - 1 ? french[t] : quote(french[t])}, word ${t + 1}, the ` +
@@ -851,11 +838,7 @@ const STEPS = [
           ? "With it the translation is finished."
           : "It is fed next, and all but the encoder's part begins again with it."),
       lit: [wordOf("french", t)],
-      fills: [
-        { cells: widget.cellsOf("french").slice(t) },
-        partsOf(widget, ".french, .written .note, .rivals"),
-      ],
-      code: undefined,
+      fills: [{ cells: widget.cellsOf("french").slice(t) }, partsOf(widget, ".written, .rivals")],
     };
   },
 ].map((step) => (widget) => {
