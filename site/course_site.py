@@ -21,12 +21,13 @@ from fnmatch import fnmatch
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, urlsplit
 
 import agents
 import around
 import pydata_sphinx_theme  # type: ignore[import-untyped]
+import search_index
 import sphinxcontrib.katex  # type: ignore[import-untyped]
 from docutils import nodes  # type: ignore[import-untyped]
 from listings import LightFormatter
@@ -58,14 +59,18 @@ HASH_FILES = ("sha2.js", "_md.js", "_u64.js", "utils.js")
 # (a constant declared twice). Their inline scripts go too: those are entries without a filename.
 UNUSED = {
     "design-tabs.js",
+    "doctools.js",
     "katex-math.css",
     "sphinx-design.min.css",
     "sphinx-thebe.css",
     "sphinx-thebe.js",
+    "sphinx_highlight.js",
     "togglebutton.css",
     "togglebutton.js",
 }
-ONLY_FOR_SEARCH = {"doctools.js", "sphinx_highlight.js"}
+
+# Sphinx's own search, which search.js is instead of; the last one is of an older build.
+OF_ITS_SEARCH = ("_static/searchtools.js", "_static/language_data.js", "searchindex.js")
 
 LINK_TO_NOTEBOOK = re.compile(r'href="(\w+)\.ipynb(?=["#?])')
 
@@ -219,6 +224,7 @@ def copy_browser_parts(app: Sphinx) -> None:
     """Put into _static all that the pages ask for beside the theme's own files."""
     if app.builder.format != "html":
         return
+    cast(Any, app.builder).search = False
     static = Path(app.outdir) / "_static"
 
     for old in static.glob("live-*"):
@@ -400,8 +406,7 @@ def slim_page(
         app.add_css_file("landing.css", priority=901)
         context["sidebars"] = []
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}
-    joined = {Path(name).name for name in SCRIPTS}
-    unused = joined | (UNUSED if pagename == "search" else UNUSED | ONLY_FOR_SEARCH)
+    unused = {Path(name).name for name in SCRIPTS} | UNUSED
     files = [file for file in context["script_files"] if file.filename]
     context["script_files"] = [file for file in files if Path(file.filename).name not in unused]
     styles = [file for file in context["css_files"] if file.filename]
@@ -420,13 +425,15 @@ def lighten(app: Sphinx, error: Exception | None) -> None:
         "answers": str(static / answers_folder()),
         "pages": str(app.outdir),
     }
+    for name in OF_ITS_SEARCH:
+        Path(app.outdir, name).unlink(missing_ok=True)
     command = [node(), str(SITE / "lighten.mjs"), json.dumps(settings)]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:
         raise ExtensionError(f"site/lighten.mjs: {run.stderr}")
     for page in Path(app.outdir).rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        for name in ("site.css", "site.js"):
+        for name in ("site.css", "site.js", "search.json"):
             version = hashlib.sha256((static / name).read_bytes()).hexdigest()[:8]
             text = re.sub(rf"/{name}(\?v=\w+)?(?=\")", f"/{name}?v={version}", text)
         page.write_text(text, encoding="utf-8")
@@ -537,6 +544,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", slim_page, priority=900)
     app.connect("build-finished", write_plain_pages)
     app.connect("build-finished", agents.write_for_agents)
+    app.connect("build-finished", search_index.write_search_index)
     app.connect("build-finished", lighten, priority=900)
     PygmentsBridge.html_formatter = LightFormatter
     around.setup(app)
