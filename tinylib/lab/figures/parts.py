@@ -142,8 +142,8 @@ def row(
     (x, y), (wide, tall) = at, cell
     for i, number in enumerate(numbers):
         left, top = (x, y + tall * i) if down else (x + wide * i, y)
-        if full is not None:  # a 0 is a number here, not a masked entry
-            draw_cell(axes, (left, top, *cell), number or 1e-9, full, form(number), role)
+        if full is not None:
+            draw_cell(axes, (left, top, *cell), number, full, form(number), role)
             continue
         axes.add_patch(Rectangle((left, top), *cell, fc="white", ec=GRID, lw=0.8, zorder=2))
         look: Any = {"size": size, "ha": "center", "va": "center_baseline"}
@@ -224,10 +224,16 @@ def _hatch(axes: Axes, place: Sequence[Number]) -> None:
 
 
 def draw_cell(
-    axes: Axes, place: Sequence[Number], number: Number, full: Number, text: str, role: str = ""
+    axes: Axes,
+    place: Sequence[Number],
+    number: Number,
+    full: Number,
+    text: str,
+    role: str = "",
+    *,
+    masked: bool = False,
 ) -> None:
     x, y, width, height = place
-    masked = isinf(number) or (bool(role) and number == 0)
     colour = MASKED if masked else shade(number, full, role)
     text = "" if masked and not isinf(number) else text
     if masked:
