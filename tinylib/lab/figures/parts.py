@@ -202,7 +202,7 @@ def draw_key(
     first, last = (f"−{end}" if below else "0"), end
     axes.text(x, y, first, **look)
     x += text_width(first, SMALL) + 8
-    ramp = [[shade(t, 1, role) for t in np.linspace(-1 if below else 0, 1, 33)]]
+    ramp = [[shade(t, 1, role if t >= 0 else "") for t in np.linspace(-1 if below else 0, 1, 33)]]
     axes.imshow(
         np.array(ramp),
         extent=(x, x + 64, y + 5, y - 5),
