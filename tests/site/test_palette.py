@@ -38,7 +38,7 @@ APART = [
     *combinations(["query", "key", "value", "weight"], 2),
     ("weight", "probability"),
     ("positive", "negative"),
-    *product(["way"], ["weight", "probability", "positive", "negative", "position"]),
+    *product(["recovered"], ["weight", "probability", "positive", "negative", "position"]),
     ("learned", "query"),
     ("learned", "weight"),
     ("error", "probability"),

@@ -165,7 +165,7 @@ REFUSED: list[tuple[str, Call]] = [
     ("no panel", lambda: plot.heats([], kind="weight")),
     ("pass one kind, or one a panel, of probability", heat([[1.0, 0]], kind="query")),
     ("not made of shares in", heat([[1.0, -0.1]], kind="weight")),
-    ("not made of shares in", heat([[1.0, 1.1]], kind="way")),
+    ("not made of shares in", heat([[1.0, 1.1]], kind="probability")),
     ("−∞ is hatched: say what that means", heat([[1.0, -INF]])),
     (
         "3 panels are too wide for one line",

@@ -165,8 +165,8 @@ def test_shares_have_their_colour_from_0_to_1_and_are_hatched_only_where_that_is
     teal = plot.heat(steep, ["a"], [*"wxyz"], "m", kind="probability")
     assert shade(0.75, 1, "probability") in fills(teal)
     assert labels(teal).count("0.00") == 2 and "masked" not in labels(teal)
-    way = plot.heat([[0.5, -0.5]], ["a"], ["b", "c"], "m", kind="way")
-    assert {shade(0.5, 1, "way"), shade(-0.5, 1)} <= set(fills(way))
+    half = plot.heat([[0.5, -0.5]], ["a"], ["b", "c"], "m", kind="recovered")
+    assert {shade(0.5, 1, "recovered"), shade(-0.5, 1)} <= set(fills(half))
     unit = plot.heat(torch.eye(2), ["a", "b"], ["c", "d"], "m", kind="signed", hatched="masked")
     assert shade(1, 1) in fills(unit), "rows that sum to 1 need not be weights"
     assert labels(unit).count("0.00") == 2 and "masked" not in labels(unit)

@@ -14,7 +14,7 @@ from tinylib.lab.figures.parts import draw_cell, draw_key
 from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values
 from tinylib.lab.figures.style import INK, MARGIN, MAX_WIDTH, PAPER, PHONE, SOFT
 
-KINDS = {"weight", "probability", "way", "signed"}  # what the numbers of a heat map are
+KINDS = {"weight", "probability", "recovered", "signed"}  # what the numbers of a heat map are
 
 
 class Panel(NamedTuple):
@@ -44,15 +44,15 @@ def heats(
     """Heat maps of (matrix, rows, cols, title), side by side where they fit.
 
     `kind` says what the numbers are, for all panels or for each. Those of KINDS that are shares,
-    such as weights, have its colour on a scale from 0 to 1; only a "way" may be below 0. Where they
-    are "signed", 0 is white, and what is above and below has a colour each; the strongest stands
-    for `limit`, or else for the largest entry of the panel. With `hatched` shares that are exactly
-    0 are hatched, as is -inf, and that is what the key calls them, such as "masked"; -inf without
-    it is a ValueError, and its value is written only if it is masked. Every cell has its value
-    written in it; where there are too many columns for that, the colours remain. With `one_line`
-    the cells are as narrow as their numbers allow, and panels of shares of one kind have one key,
-    so that more panels stand side by side; if they do not fit even so, that is a ValueError. So are
-    NaN, +inf, another `kind`, shares that are none, and labels that do not fit the matrix.
+    such as weights, have its colour on a scale from 0 to 1; recovered shares may leave it.
+    Where they are "signed", 0 is white, and what is above and below has a colour each; the
+    strongest stands for `limit`, or else for the largest entry of the panel. With `hatched` shares
+    that are exactly 0 are hatched, as is -inf, and that is what the key calls them, such as
+    "masked"; -inf without it is a ValueError, and its value is written only if it is masked. Every
+    cell has its value written in it; where there are too many columns for that, the colours remain.
+    With `one_line` the cells are as narrow as their numbers allow, and panels of shares of one kind
+    have one key, so that more panels stand side by side; if they do not fit even so, that is a
+    ValueError. So are NaN, +inf, another `kind`, shares that are none, and labels that do not fit.
     """
     drawn = [check_panel(*panel) for panel in panels]
     if not drawn:
@@ -62,7 +62,7 @@ def heats(
         raise ValueError(f"{kind!r}: pass one kind, or one a panel, of {', '.join(sorted(KINDS))}")
     for p, own in zip(drawn, kinds, strict=True):
         finite = p.matrix[p.matrix.isfinite()]
-        if own != "signed" and ((finite.abs() > 1.001) | (finite < 0) & (own != "way")).any():
+        if own in ("weight", "probability") and ((finite < 0) | (finite > 1.001)).any():
             raise ValueError(f"{p.title!r} is not made of shares in [0, 1], as a {own!r} is")
     if not hatched and any(p.matrix.isinf().any() for p in drawn):
         raise ValueError('−∞ is hatched: say what that means, as in hatched="masked"')

@@ -97,8 +97,9 @@ wordMap.style = `
 .word-map caption:empty { display: none; }
 .word-map td span { width: 1.9375rem; }
 .word-map tbody td { position: relative; }
-.word-map .gold::after, .key .gold::after { content: ""; position: absolute; inset: -1px; outline: 1px
-  solid var(--ground); border: 3px double var(--text); border-radius: 3px; pointer-events: none; }
+.word-map .gold::after, .key .gold::after { content: ""; position: absolute; inset: -1px;
+  outline: 1px solid var(--ground); border: 3px double var(--text); border-radius: 3px;
+  pointer-events: none; }
 .word-map tbody th, .word-map thead td { position: sticky; left: 0; z-index: 1;
   background: var(--ground); }
 .word-map tbody th { max-width: 8.125rem; padding: 0; }

@@ -645,7 +645,7 @@ function copyCode(widget) {
 
 siteMap.style = `
 .above { display: flex; flex-wrap: wrap; gap: 2px 16px; justify-content: space-between; }
-.above .ramp-key { margin: 0; --tone: var(--way); }
+.above .ramp-key { margin: 0; --tone: var(--recovered); }
 .sites { --first: 5.875rem; --each: 1.5625rem; table-layout: fixed; width: 100%; cursor: pointer;
   min-width: calc(var(--first) + var(--count) * var(--each) + 6px); border-collapse: separate;
   border-spacing: 0; }
@@ -665,7 +665,7 @@ siteMap.style = `
 .sites :is(thead th, tbody th).at { color: var(--accent); }
 .sites :is(thead th:not(.all), tbody th).at { font-weight: 650; }
 .sites tbody td { height: 1.4375rem; padding: 0; text-align: center; font-size: var(--size-small);
-  white-space: nowrap; border: 1px solid var(--ground); ${shaded("way")} }
+  white-space: nowrap; border: 1px solid var(--ground); ${shaded("recovered")} }
 .sites tbody td:not(.tried) { background: color-mix(in oklab, var(--ground), var(--line) 40%); }
 .sites tbody td.below { ${shaded("negative")} }
 .sites tbody td.none { color: var(--soft); }
@@ -743,9 +743,9 @@ recoveredBar.style = `
 .track { position: relative; flex: 1; height: 8px; border-radius: 4px;
   background: color-mix(in oklab, var(--ground), var(--line) 60%); }
 .track .fill { position: absolute; inset: 0 auto 0 0; border-radius: 4px;
-  background: var(--way); }
+  background: var(--recovered); }
 .track .dot { position: absolute; top: -4px; width: 1rem; height: 1rem; margin-left: -.5rem;
-  border-radius: 50%; background: var(--way); border: 2px solid var(--ground); }
+  border-radius: 50%; background: var(--recovered); border: 2px solid var(--ground); }
 .moved b { font-variant-numeric: tabular-nums; }
 .moved .note { line-height: 1.45; }
 .sums { color: var(--soft); }
