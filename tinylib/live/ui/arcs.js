@@ -40,7 +40,8 @@ function arcs(view, from, middles) {
       });
       if (s === most && share >= LABELLED) label = [(x + to) / 2, foot - rise];
     }
-    const kind = `arc question-${name}${on ? "" : " off"}${asked ? "" : " idle"}`;
+    const state = `${on ? "" : " off"}${asked ? "" : " idle"}`;
+    const kind = `arc h${head} question-${name}${state}`;
     return { head, drawn, label, kind };
   });
 }
