@@ -294,7 +294,8 @@ def palette_css() -> str:
     """The palette's colours as variables of the page, by the names that they have in widgets."""
     palette = json.loads((ROOT / "tinylib" / "lab" / "palette.json").read_text(encoding="utf-8"))
     heads = {f"h{i}": palette["hues"][hue] for i, hue in enumerate(palette["heads"])}
-    named = palette["colours"] | palette["hues"] | heads
+    questions = {f"question-{q}": palette["hues"][hue] for q, hue in palette["questions"].items()}
+    named = palette["colours"] | palette["hues"] | heads | questions
     sheets = [
         selector + " { " + " ".join(f"--{name}: {pair[i]};" for name, pair in named.items()) + " }"
         for i, selector in enumerate((":root", "html[data-theme=dark]"))

@@ -267,7 +267,7 @@ function headRow(widget, question, q) {
   const [score, bar] = [h("span.score"), h("span.full")];
   const row = h(
     "tr",
-    { class: `lane h${head}` },
+    { class: `lane h${head} question-${question}` },
     h(
       "th",
       { scope: "row" },
@@ -628,7 +628,7 @@ function card(widget, question, q) {
   const name = h("p.who", h("span.badge", String(head)), h("span", h("b", question), heard));
   const element = h(
     "div",
-    { class: `card h${head}` },
+    { class: `card h${head} question-${question}` },
     name,
     map,
     h("div.told", h("p", target, weight), h("div.says", digit, verdict), holds),

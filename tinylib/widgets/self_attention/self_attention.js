@@ -119,13 +119,14 @@ function crossing(widget, x, roles, switches) {
 }
 crossing.style = `
 .unfold { align-self: flex-start; }
+.crossing.plain { flex-direction: column; gap: 8px; }
 .plain > .given { order: -2; }
-.crossing.plain > .switches { flex: 0 1 20rem; }
 .plain > .role, .plain .toggle, .plain .sign, .frame:has(.plain) :is(.journey, .about) {
   display: none; }
 .crossing { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
 .crossing > *, .role > * { min-width: 0; max-width: 100%; }
 .crossing > .switches { flex: 1 1 13.125rem; order: -1; }
+.crossing.plain > .switches { flex: none; }
 .switches .narrow:has(:disabled) { display: none; } /* until there is a number to slide */
 .frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched,
 .frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched + span { display: none; }
