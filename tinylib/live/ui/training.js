@@ -106,6 +106,9 @@ export function seeds(widget) {
 const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round(ms))} ms`);
 
 /**
+ * `begin()` readies what is learned; if it is false, nothing starts. The part's `keeper` is the
+ * element that offers to keep a run.
+ *
  * Start, Pause, one step, and back to the beginning; how far it is. `says(ms)` puts the time of a
  * step in other words. With `pause`, each step is seen, `pause` ms after the one before. In a
  * page a run can be kept, saved as a file and loaded again, as `saved` says:
@@ -116,6 +119,7 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
 export function trainingBar(
   widget,
   {
+    begin = () => true,
     rateText = silent,
     chunkMs = CHUNK_MS,
     pause: gap = 0,
@@ -139,7 +143,7 @@ export function trainingBar(
   let timer = 0;
   let heard; // the last answer: inputs that were just sent have none yet
 
-  const at = () => widget.readOutputs().losses.data.length;
+  const at = () => pastOf(widget).steps;
   const ready = () => !widget.behind && !widget.model.get("unfinished");
   const advance = (count) => {
     from = at();
@@ -177,11 +181,12 @@ export function trainingBar(
     told?.update(widget.inputs);
   };
   const start = () => {
+    if (!begin()) return;
     widget.remember(Symbol("training"));
-    [running, wanted] = [true, false];
+    [running, wanted, from] = [true, false, 0];
     widget.stream(true, true);
     show();
-    run();
+    if (ready() || widget.model.get("error")) run(); // else as soon as the answer is there
   };
   const go = h("button.main", { "data-input": "steps", click: start });
   const pause = h("button.main", { hidden: true, click: stop }, "Pause");
@@ -191,7 +196,7 @@ export function trainingBar(
       "data-input": "steps",
       click: () => {
         if (running) stop();
-        step();
+        if (begin()) step();
       },
     },
     "One step",
@@ -243,6 +248,7 @@ export function trainingBar(
   return {
     element: h("div.column", bar, ...[told, keeping].flatMap((part) => part?.element ?? [])),
     reset: stop,
+    keeper: keeping?.element,
     update(inputs) {
       const steps = at();
       far.value = steps;
