@@ -8,7 +8,7 @@ const OLDER =
 
 /**
  * Put a link to what the widget shows into the address and the clipboard. A view may say by
- * `toShare()` to which `page` it leads, the `state` that it holds, if any, and a `message` about it.
+ * `toShare()` to which `page` it leads, the `state` that it holds, if any, and a `message` on it.
  */
 export async function share(widget, id) {
   const {
