@@ -460,6 +460,9 @@ MOVED = {
     "synthesizer": "08_multi_head_attention_further.html#are-queries-and-keys-needed-at-all",
 }
 
+# Addresses to tell a friend.
+SHORT = {"train": "../chapters/train.html"}
+
 # It leads on with what the old address said behind the page's name, without a server.
 FORWARD = """<!doctype html>
 <html lang="en">
@@ -527,6 +530,10 @@ def write_plain_pages(app: Sphinx, error: Exception | None) -> None:
     for old, new in MOVED.items():
         forward = FORWARD.format(title=title, icon=icon, page=new)
         (Path(app.outdir) / "chapters" / f"{old}.html").write_text(forward, encoding="utf-8")
+    for short, page_of_it in SHORT.items():  # a folder of its own, as deep as the chapters
+        (Path(app.outdir) / short).mkdir(exist_ok=True)
+        forward = FORWARD.format(title=title, icon=icon, page=page_of_it)
+        (Path(app.outdir) / short / "index.html").write_text(forward, encoding="utf-8")
     links = [
         f'<li><a href="{app.builder.get_target_uri(name)}">{app.env.titles[name].astext()}</a></li>'
         for name in sorted(app.env.found_docs)

@@ -782,6 +782,7 @@ def test_an_old_address_leads_on_with_all_that_stands_behind_it(opened: Opener) 
     for old, new in (("13_inside_gpt", "15"), ("14_generation", "13"), ("15_kv_cache", "14")):
         page = opened(f"chapters/{old}.html?road=whole#exercises").page
         page.wait_for_url(f"**/chapters/{new}{old[2:]}.html?road=whole#exercises")
+    opened("train/").page.wait_for_url("**/chapters/train.html")
 
 
 @pytest.mark.parametrize("name", ["straight", "whole"])

@@ -1,7 +1,7 @@
 // What views are built with: elements, and text and attributes that are set where they change.
 
 /** Whether a text has letters that are read from right to left, as Hebrew's and Arabic's are. */
-const hasLeftward = (text) =>
+export const hasLeftward = (text) =>
   /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(text);
 
 /**
