@@ -7,6 +7,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -92,6 +93,17 @@ def number_the_title(app: Sphinx, doctree: nodes.document) -> None:
         mark = nodes.inline("", number, classes=["chapter-number"])
         title.insert(0, nodes.Text(" "))
         title.insert(0, mark)
+
+
+def name_the_places(app: Sphinx, doctree: nodes.document) -> None:
+    """Let a heading that the page has twice be found at its name and number: what would be #id1 is
+    another one as soon as the page changes."""
+    seen: Counter[str] = Counter()
+    for section in doctree.findall(nodes.section):
+        name = nodes.make_id(section[0].astext())
+        seen[name] += 1
+        if re.fullmatch(r"id\d+", section["ids"][0]):
+            section["ids"].insert(0, f"{name}-{seen[name]}")
 
 
 def show_reading_times(app: Sphinx, doctree: nodes.document) -> None:
@@ -501,6 +513,7 @@ def with_minutes(toctree: str, known: dict[str, dict[str, int]], pagename: str) 
 
 def setup(app: Sphinx) -> None:
     app.connect("doctree-read", number_the_title, priority=100)
+    app.connect("doctree-read", name_the_places, priority=100)
     app.connect("doctree-read", arrange_cells, priority=300)
     for step in (show_reading_times, show_section_minutes, plain_listings, keep_together):
         app.connect("doctree-read", step, priority=300)

@@ -1,6 +1,7 @@
 // What the pages do beside their widgets.
 
 import "./progress.js";
+import "./search.js";
 
 // The keyboard can scroll whatever is wider than its column. The theme's own look would draw the
 // whole page (lighten.mjs takes it out); this also sees formulas and what a <details> opens later.
@@ -139,56 +140,6 @@ addEventListener("afterprint", () => {
   for (const { folded, name } of closed) if (name) folded.setAttribute("name", name);
   setTimeout(() => delete document.body.dataset.printing, 100); // after the events of opening
 });
-
-// What a search shows of a page is its text around the words that were found. Sphinx looks for
-// their stems, as its index has them, but “rotary” does not begin with “rotari”; and it would show
-// a page's menus, and each formula three times: for sight, for screen readers and as written.
-/* eslint-disable no-undef */
-// @ts-expect-error: of Sphinx's scripts, on the page that searches
-const [search, Stem] = typeof Search === "undefined" ? [] : [Search, Stemmer];
-/* eslint-enable no-undef */
-const TWICE = "script, style, .headerlink, .katex-html, annotation, .fold > summary, .answer-row";
-const [BEFORE, SHOWN] = [120, 240]; // letters
-if (search) {
-  search.makeSearchSummary = (html, stems, anchor) => {
-    const page = new DOMParser().parseFromString(html, "text/html");
-    const article = page.querySelector("article");
-    for (const part of article.querySelectorAll(TWICE)) part.remove();
-    for (const block of article.querySelectorAll("p, div, li, td, th, dt, dd")) block.append(" ");
-    const place = anchor ? page.getElementById(anchor.slice(1)) : undefined;
-    const text = (place ?? article).textContent.replace(/\s+/g, " ").trim();
-    const start = Math.max(0, bestPlace(text, [...stems]) - BEFORE);
-    const summary = document.createElement("p");
-    summary.className = "context";
-    const [before, after] = [start > 0 ? "…" : "", start + SHOWN < text.length ? "…" : ""];
-    summary.textContent = before + text.slice(start, start + SHOWN).trim() + after;
-    return summary;
-  };
-}
-
-const stemmer = search && new Stem();
-const known = new Map(); // word -> its stem
-
-/** Where in the text the most of these stems stand close together; 0 if none does. */
-function bestPlace(text, stems) {
-  const words = [...text.matchAll(/[\p{L}\p{N}_]+/gu)].map(({ 0: word, index }) => {
-    if (!known.has(word)) known.set(word, stemmer.stemWord(word.toLowerCase()));
-    return { own: known.get(word), index };
-  });
-  const hits = stems.flatMap((stem) => {
-    const whole = words.filter(({ own }) => own === stem);
-    const found = whole.length ? whole : words.filter(({ own }) => own.includes(stem));
-    return found.map(({ index }) => ({ stem, index }));
-  });
-  const together = ({ index: start }) => {
-    const near = hits.filter(({ index }) => start <= index && index < start + BEFORE);
-    return new Set(near.map(({ stem }) => stem)).size;
-  };
-  const [first, ...others] = hits.sort((one, other) => one.index - other.index);
-  return (
-    others.reduce((best, one) => (together(one) > together(best) ? one : best), first)?.index ?? 0
-  );
-}
 
 // A wide widget lies over the room of the page's contents, which are hidden while it is in sight.
 const wideInSight = new Set();

@@ -21,12 +21,13 @@ from fnmatch import fnmatch
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, urlsplit
 
 import agents
 import around
 import pydata_sphinx_theme  # type: ignore[import-untyped]
+import search_index
 import sphinxcontrib.katex  # type: ignore[import-untyped]
 from docutils import nodes  # type: ignore[import-untyped]
 from listings import LightFormatter
@@ -58,14 +59,18 @@ HASH_FILES = ("sha2.js", "_md.js", "_u64.js", "utils.js")
 # (a constant declared twice). Their inline scripts go too: those are entries without a filename.
 UNUSED = {
     "design-tabs.js",
+    "doctools.js",
     "katex-math.css",
     "sphinx-design.min.css",
     "sphinx-thebe.css",
     "sphinx-thebe.js",
+    "sphinx_highlight.js",
     "togglebutton.css",
     "togglebutton.js",
 }
-ONLY_FOR_SEARCH = {"doctools.js", "sphinx_highlight.js"}
+
+# Sphinx's own search, which search.js is instead of; the last one is of an older build.
+OF_ITS_SEARCH = ("_static/searchtools.js", "_static/language_data.js", "searchindex.js")
 
 LINK_TO_NOTEBOOK = re.compile(r'href="(\w+)\.ipynb(?=["#?])')
 
@@ -219,6 +224,7 @@ def copy_browser_parts(app: Sphinx) -> None:
     """Put into _static all that the pages ask for beside the theme's own files."""
     if app.builder.format != "html":
         return
+    cast(Any, app.builder).search = False
     static = Path(app.outdir) / "_static"
 
     for old in static.glob("live-*"):
@@ -288,7 +294,8 @@ def palette_css() -> str:
     """The palette's colours as variables of the page, by the names that they have in widgets."""
     palette = json.loads((ROOT / "tinylib" / "lab" / "palette.json").read_text(encoding="utf-8"))
     heads = {f"h{i}": palette["hues"][hue] for i, hue in enumerate(palette["heads"])}
-    named = palette["colours"] | palette["hues"] | heads
+    questions = {f"question-{q}": palette["hues"][hue] for q, hue in palette["questions"].items()}
+    named = palette["colours"] | palette["hues"] | heads | questions
     sheets = [
         selector + " { " + " ".join(f"--{name}: {pair[i]};" for name, pair in named.items()) + " }"
         for i, selector in enumerate((":root", "html[data-theme=dark]"))
@@ -400,8 +407,7 @@ def slim_page(
         app.add_css_file("landing.css", priority=901)
         context["sidebars"] = []
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}
-    joined = {Path(name).name for name in SCRIPTS}
-    unused = joined | (UNUSED if pagename == "search" else UNUSED | ONLY_FOR_SEARCH)
+    unused = {Path(name).name for name in SCRIPTS} | UNUSED
     files = [file for file in context["script_files"] if file.filename]
     context["script_files"] = [file for file in files if Path(file.filename).name not in unused]
     styles = [file for file in context["css_files"] if file.filename]
@@ -420,13 +426,15 @@ def lighten(app: Sphinx, error: Exception | None) -> None:
         "answers": str(static / answers_folder()),
         "pages": str(app.outdir),
     }
+    for name in OF_ITS_SEARCH:
+        Path(app.outdir, name).unlink(missing_ok=True)
     command = [node(), str(SITE / "lighten.mjs"), json.dumps(settings)]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:
         raise ExtensionError(f"site/lighten.mjs: {run.stderr}")
     for page in Path(app.outdir).rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        for name in ("site.css", "site.js"):
+        for name in ("site.css", "site.js", "search.json"):
             version = hashlib.sha256((static / name).read_bytes()).hexdigest()[:8]
             text = re.sub(rf"/{name}(\?v=\w+)?(?=\")", f"/{name}?v={version}", text)
         page.write_text(text, encoding="utf-8")
@@ -451,6 +459,9 @@ MOVED = {
     "15_kv_cache": "14_kv_cache.html",
     "synthesizer": "08_multi_head_attention_further.html#are-queries-and-keys-needed-at-all",
 }
+
+# Addresses to tell a friend.
+SHORT = {"train": "../chapters/train.html"}
 
 # It leads on with what the old address said behind the page's name, without a server.
 FORWARD = """<!doctype html>
@@ -519,6 +530,10 @@ def write_plain_pages(app: Sphinx, error: Exception | None) -> None:
     for old, new in MOVED.items():
         forward = FORWARD.format(title=title, icon=icon, page=new)
         (Path(app.outdir) / "chapters" / f"{old}.html").write_text(forward, encoding="utf-8")
+    for short, page_of_it in SHORT.items():  # a folder of its own, as deep as the chapters
+        (Path(app.outdir) / short).mkdir(exist_ok=True)
+        forward = FORWARD.format(title=title, icon=icon, page=page_of_it)
+        (Path(app.outdir) / short / "index.html").write_text(forward, encoding="utf-8")
     links = [
         f'<li><a href="{app.builder.get_target_uri(name)}">{app.env.titles[name].astext()}</a></li>'
         for name in sorted(app.env.found_docs)
@@ -537,6 +552,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", slim_page, priority=900)
     app.connect("build-finished", write_plain_pages)
     app.connect("build-finished", agents.write_for_agents)
+    app.connect("build-finished", search_index.write_search_index)
     app.connect("build-finished", lighten, priority=900)
     PygmentsBridge.html_formatter = LightFormatter
     around.setup(app)

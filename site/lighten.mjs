@@ -35,7 +35,8 @@ function joinedStyles() {
 
 async function lightStyles() {
   const here = dirname(scripts.at(-1));
-  const own = [join(here, "progress.js"), ...filesIn(join(here, "answers"), ".js")];
+  const own = ["progress.js", "search.js"].map((name) => join(here, name));
+  own.push(...filesIn(join(here, "answers"), ".js"));
   const [{ css }] = await new PurgeCSS().purge({
     content: [...filesIn(pages, ".html"), ...scripts, ...own],
     css: [{ raw: joinedStyles() }],
@@ -43,7 +44,7 @@ async function lightStyles() {
     safelist: [/^:/], // a state such as :focus-visible, which PurgeCSS takes for a missing element
     dynamicAttributes: [
       ...["data-theme", "data-mode", "open", "hidden", "popover"],
-      ...["aria-expanded", "aria-pressed", "aria-checked", "aria-invalid"],
+      ...["aria-expanded", "aria-pressed", "aria-checked", "aria-invalid", "aria-selected"],
       "style", // a formula's colours
     ],
   });

@@ -39,9 +39,11 @@ WITHOUT_CHAPTER = set(
     """.split()
 )
 # Chapters that are not about one module.
-CHAPTERS_WITHOUT_MODULE = {"start", "ten_minutes", "training"}
+CHAPTERS_WITHOUT_MODULE = {"start", "ten_minutes", "train", "training"}
 # The path that leads through other chapters' widgets; what it shows of its own is the start's.
 TOUR = "ten_minutes"
+# Pages at the front, in this order; their widgets belong to a chapter, if it shows them, too.
+FRONT = ["00_start", TOUR, "train"]
 # Pages behind the chapters, for looking up.
 REFERENCE = ["chapters/notation", "chapters/formulas", "chapters/glossary"]
 STEMS = {*CONCEPTS, *CHAPTERS_WITHOUT_MODULE} - WITHOUT_CHAPTER
@@ -171,7 +173,7 @@ def test_every_widget_is_shown_in_a_chapter() -> None:
     folder = ROOT / "tinylib" / "widgets"
     first: dict[str, str] = {}
     for path in (ROOT / f"{name}.ipynb" for name in shown_in()):
-        stem = "start" if path.stem == TOUR else stem_of(path)
+        stem = "start" if path.stem in FRONT else stem_of(path)
         first = {widget: stem for widget in widgets_of(path)} | first
     modules = {path.relative_to(folder).with_suffix("").as_posix() for path in WIDGET_MODULES}
     for name in sorted(modules - first.keys()):
@@ -225,14 +227,14 @@ def contents() -> list[str]:
 
 
 def shown_in() -> list[str]:
-    """The chapters in the order in which they may claim a widget as theirs: the path comes last."""
-    return sorted(contents(), key=lambda name: name == f"chapters/{TOUR}")
+    """The chapters in the order in which they may claim a widget: the front comes last."""
+    return sorted(contents(), key=lambda name: Path(name).name in FRONT)
 
 
 def test_the_table_of_contents_has_each_chapter_or_leaves_it_out_on_purpose() -> None:
     listed = re.findall(r"^ *#? *- file: (\S+)", (ROOT / "_toc.yml").read_text(), flags=re.M)
-    order = sorted(CHAPTERS, key=lambda path: (path != CHAPTERS[0], path.stem != TOUR))
-    there = [f"chapters/{path.stem}" for path in order] + REFERENCE
+    order = [*FRONT, *(path.stem for path in CHAPTERS if path.stem not in FRONT)]
+    there = [f"chapters/{stem}" for stem in order] + REFERENCE
     assert [contents()[0], *listed] == there, (
         "_toc.yml has a line `- file: chapters/NN_stem` for each chapter, in their order, with a # "
         f"before it if it is left out, and then {REFERENCE}; "
@@ -247,7 +249,7 @@ def test_the_readme_and_the_first_chapter_list_the_chapters_of_the_site() -> Non
     tables = {
         "README.md, the table": re.findall(r"^\| *\[.*?\]\((\S+?)\.ipynb\)", readme, flags=re.M),
         f"{CHAPTERS[0].name}, the drawing under 'The road' (of lab/road.py; `make refresh 00`)": [
-            *contents()[:2],
+            *contents()[: len(FRONT)],
             *(
                 f"chapters/{n}"
                 for n in re.findall(r'4>.*?href="(.+?)\.ipynb"', shown.data["text/html"])

@@ -80,8 +80,58 @@ def test_it_can_be_seen_reached_edited_and_asked(visit: Visit, widget: Locator, 
     controls_in = "button, input, select, textarea, summary, [tabindex='0']"
     widget.locator(controls_in).locator("visible=true").first.focus()
     assert browsing.missed_by_tab(widget) == []
+    what_is_chosen_is_seen_in_the_colours_of_the_system(widget)
+    assert widget.evaluate(COVERED) == []
     what_cannot_be_used_is_refused_and_lost_only_by_reset(widget, stem)
     a_number_that_can_be_asked_is_the_sum_that_is_written_out(widget, stem)
+
+
+# Chosen, on or shaded, and looked at by who has colours of their own: nothing shows it.
+UNSEEN = """el => {
+    const all = (selector) => [...el.shadowRoot.querySelectorAll(selector)]
+        .filter((e) => e.checkVisibility());
+    const style = (e) => getComputedStyle(e);
+    const shows = (e) => style(e).forcedColorAdjust === 'none'
+        || style(e).outlineStyle !== 'none' && parseFloat(style(e).outlineWidth) >= 2;
+    const around = (e) => [e, e.closest('.pick, .chosen, .taken'), e.nextElementSibling,
+        ...e.children].filter(Boolean);
+    const drawnBySystem = (e) => e.matches(':checked') && style(e).appearance === 'auto'
+        && style(e).opacity === '1';
+    return [
+        ...all('.chosen, .query, .at:not(p), [aria-pressed=true], [aria-selected=true], :checked')
+            .filter((e) => !e.matches('option') && !drawnBySystem(e) && !around(e).some(shows)),
+        ...all('[style*="--tl-heat"], .bar i, .track > *, .strip > *')
+            .filter((e) => style(e).forcedColorAdjust !== 'none'),
+    ].map((e) => e.outerHTML.slice(0, 120));
+}"""
+
+
+def what_is_chosen_is_seen_in_the_colours_of_the_system(widget: Locator) -> None:
+    widget.page.emulate_media(forced_colors="active")
+    assert widget.evaluate(UNSEEN) == []
+    widget.page.emulate_media(forced_colors="none")
+
+
+# Two texts of a plot in one place, when all is where it belongs: names are moved in a frame.
+COVERED = """async (el) => {
+    const plots = [...el.shadowRoot.querySelectorAll('.plane')];
+    const frame = () => new Promise((turn) => requestAnimationFrame(turn));
+    if (plots.length) await frame().then(frame);
+    const boxes = (plot) => [...plot.querySelectorAll('*')]
+        .filter((e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
+        .flatMap((e) => [...e.childNodes].filter((n) => n.nodeType === 3 && n.data.trim()))
+        .map((text) => {
+            const range = document.createRange();
+            range.selectNode(text);
+            return [text, range.getBoundingClientRect()];
+        });
+    const both = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 0.5
+        && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 0.5;
+    return plots.map(boxes).flatMap((own) =>
+        own.flatMap(([text, box], i) => own.slice(i + 1)
+            .filter(([other, its]) => other.parentNode !== text.parentNode && both(box, its))
+            .map(([other]) => [text.data, other.data])));
+}"""
 
 
 ASK = """el => JSON.stringify([...el.shadowRoot.querySelectorAll('*')]
@@ -264,6 +314,7 @@ def test_torch_follows_every_control(widget: Locator, stem: str) -> None:
             changed = {name for name in now if now[name] != before.get(name)}
             assert changed & set(names.split()), f"{kind} of {names} changes {changed}"
             assert_torch(widget, stem)
+            assert widget.evaluate(COVERED) == [], f"{kind} of {names}"
             if "radio" not in kind:
                 widget.get_by_role("button", name="Undo", exact=True).click()
                 assert inputs_of(widget) == before, f"Undo, after {kind} of {names}"
@@ -392,7 +443,7 @@ def nothing_is_out_of_reach_or_cut_off(widget: Locator) -> None:
 def test_a_page_without_javascript_has_a_table_of_it(path: str, stem: str) -> None:
     html = browsing.text_of(path or browsing.page_of(stem))
     stored = html.split(f'data-widget="{stem}"')[1].split("</div>")[0]
-    assert f'data-view="{WIDGETS[stem].view()}"' in html
+    assert f'data-view="{WIDGETS[stem].script()}"' in html
     table = re.search(r"<table>.*?</table>", stored, flags=re.DOTALL)
     assert table and re.search(r"<caption>[^<]{3,}</caption>", table[0])
     assert len(re.findall(r"<td>[^<]+</td>", table[0])) >= 2

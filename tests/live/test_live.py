@@ -375,7 +375,7 @@ def test_a_text_that_grows_is_not_grey(patched: Patched) -> None:
     widget.get_by_role("button", name="Write 40 more").click()
     widget.locator(".busy > div").wait_for()
     assert where(widget) == "Computing…" and widget.locator(".stale").count() == 0
-    widget.get_by_role("button", name="Stop").click()
+    widget.get_by_role("button", name="Pause").click()
     assert widget.locator(".stale").count() == 1, "now it is an edit whose answer is due"
     widget.page.evaluate("go()")
     assert_torch(widget, "gpt")

@@ -38,6 +38,7 @@ APART = [
     *combinations(["query", "key", "value", "weight"], 2),
     ("weight", "probability"),
     ("positive", "negative"),
+    *product(["recovered"], ["weight", "probability", "positive", "negative", "position"]),
     ("learned", "query"),
     ("learned", "weight"),
     ("error", "probability"),

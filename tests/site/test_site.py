@@ -144,43 +144,6 @@ def test_each_chapters_picture_for_links_says_its_title_and_question() -> None:
         )
 
 
-def test_what_a_search_shows_has_each_formula_once(context: BrowserContext, site: str) -> None:
-    page = Visit(context, site, "search.html?q=value").page
-    page.locator("p.context").nth(3).wait_for()
-    text = " ".join(page.locator("p.context").all_inner_texts())
-    assert not re.search(r"\b([A-Z])\1\1\b", text) and "\\mathrm" not in text
-    assert "06 Self-attention" in page.locator("ul.search").inner_text()
-
-
-# Of words that do not begin with their stems, as “rotary”: those around which a search does not
-# show the page, or shows its menus.
-NOT_SHOWN = """async (path) => {
-    const html = await fetch(path).then((answer) => answer.text());
-    const page = new DOMParser().parseFromString(html, 'text/html');
-    for (const formula of page.querySelectorAll('.math, .katex')) formula.remove();
-    const text = [...page.querySelectorAll('article p, figcaption, td')].map((e) => e.textContent);
-    const wordsOf = (text) => text.toLowerCase().match(/[a-z]{3,}/g) ?? [];
-    const { stemWord } = new Stemmer();
-    const odd = [...new Set(wordsOf(text.join(' ')))].filter((w) => !w.startsWith(stemWord(w)));
-    const wrong = odd.filter((word, i) => {
-        if (i % 3) return false; // each takes its time
-        const stem = stemWord(word);
-        const shown = Search.makeSearchSummary(html, new Set([stem]), '').textContent;
-        const there = wordsOf(shown).some((other) => stemWord(other) === stem);
-        return !there || /Google Colab|Colours:/.test(shown);
-    });
-    return [odd.length, wrong];
-}"""
-
-
-def test_a_search_shows_the_text_around_the_word(context: BrowserContext, site: str) -> None:
-    page = Visit(context, site, "search.html?q=rotary").page
-    count, wrong = page.evaluate(NOT_SHOWN, f"{site}/{CHAPTER}")
-    assert count > 10 and wrong == []
-    page.locator("p.context").first.wait_for()
-    assert all("otary" in text for text in page.locator("p.context").all_inner_texts())
-
-
 # Of what a core shows up to its exercises, with all folds closed.
 MOST = {"words": 1500, "figures": 7, "widgets": 2, "trainers": 1, "cells": 15, "folds": 4}
 
@@ -819,6 +782,7 @@ def test_an_old_address_leads_on_with_all_that_stands_behind_it(opened: Opener) 
     for old, new in (("13_inside_gpt", "15"), ("14_generation", "13"), ("15_kv_cache", "14")):
         page = opened(f"chapters/{old}.html?road=whole#exercises").page
         page.wait_for_url(f"**/chapters/{new}{old[2:]}.html?road=whole#exercises")
+    opened("train/").page.wait_for_url("**/chapters/train.html")
 
 
 @pytest.mark.parametrize("name", ["straight", "whole"])

@@ -169,9 +169,11 @@ def striped(period: int = 4, T: int = 10) -> Figure:
 
 
 DRAW: dict[str, Callable[[], Figure]] = {
-    "heat": lambda: plot.heat(SCORES.softmax(-1), WORDS, WORDS, "Attention weights"),
+    "heat": lambda: plot.heat(SCORES.softmax(-1), WORDS, WORDS, "Attention weights", kind="weight"),
     "heats": lambda: plot.heats(
-        [(CAUSAL, WORDS, WORDS, "Scores"), (X, WORDS, ["1", "2", "3"], "x")]
+        [(CAUSAL, WORDS, WORDS, "Scores"), (X, WORDS, ["1", "2", "3"], "x")],
+        kind="signed",
+        hatched="masked",
     ),
     "alignment": lambda: plot.alignment(ATTENDED, FRENCH, ENGLISH, "Looks", GOLD),
     "emerging": lambda: plot.emerging(

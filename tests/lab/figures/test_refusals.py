@@ -41,8 +41,8 @@ BLOCK = {
 ZEROS = torch.zeros(2, 4)
 
 
-def heat(matrix: Any, rows: str = "a", cols: str = "bc") -> Call:
-    return lambda: plot.heat(matrix, [*rows], [*cols], "m")
+def heat(matrix: Any, rows: str = "a", cols: str = "bc", kind: str = "signed") -> Call:
+    return lambda: plot.heat(matrix, [*rows], [*cols], "m", kind=kind)
 
 
 def alignment(weights: Any, gold: Any = ((0,),)) -> Call:
@@ -162,10 +162,16 @@ REFUSED: list[tuple[str, Call]] = [
     (r"shape \(2,\): pass one matrix", heat([1.0, 2.0], cols="b")),
     ("pass one matrix", heat(torch.ones(0, 0), "", "")),
     ("80 columns are too many", heat(torch.rand(2, 80), "ab", "c" * 80)),
-    ("no panel", lambda: plot.heats([])),
+    ("no panel", lambda: plot.heats([], kind="weight")),
+    ("pass one kind, or one a panel, of probability", heat([[1.0, 0]], kind="query")),
+    ("not made of shares in", heat([[1.0, -0.1]], kind="weight")),
+    ("not made of shares in", heat([[1.0, 1.1]], kind="probability")),
+    ("−∞ is hatched: say what that means", heat([[1.0, -INF]])),
     (
         "3 panels are too wide for one line",
-        lambda: plot.heats([(cases.SCORES, cases.WORDS, cases.WORDS, "Scores")] * 3, one_line=True),
+        lambda: plot.heats(
+            [(cases.SCORES, cases.WORDS, cases.WORDS, "Scores")] * 3, kind="signed", one_line=True
+        ),
     ),
     ("holds nan", alignment([[0.5, NAN]])),
     (r"not made of weights in \[0, 1\]: take the softmax", alignment([[0.5, 1.5]])),

@@ -25,6 +25,7 @@ from tinylib.lab.figures.style import luminance, shade
 
 pytestmark = pytest.mark.xdist_group("figures")
 
+SIGNED: dict[str, Any] = {"kind": "signed"}
 XY: dict[str, Any] = {"x_name": "x", "y_name": "y"}
 FLOWS = [("x", "f", "B T D"), ("f", "add", "B T D"), ("x", "add", "B T D", "", 1)]
 
@@ -130,7 +131,8 @@ def test_words_of_all_scripts_are_drawn_in_fonts_that_have_them(
 
 
 def test_values_are_written_in_their_cells_with_enough_contrast() -> None:
-    figure = plot.heat([[0.5, -2.25], [-torch.inf, 1.0]], ["a", "b"], ["c", "d"], "m")
+    entries = [[0.5, -2.25], [-torch.inf, 1.0]]
+    figure = plot.heat(entries, ["a", "b"], ["c", "d"], "m", **SIGNED, hatched="masked")
     axes = figure.drawing.axes[0]
     cells = {text.get_text(): text for text in reversed(axes.texts)}  # the key comes last
     assert {"0.50", "−2.25", "−∞", "1.00", *"abcdm", "2.25", "masked"} == set(cells)
@@ -143,19 +145,16 @@ def test_values_are_written_in_their_cells_with_enough_contrast() -> None:
 
 
 def test_alt_text_of_a_table_names_extremes_and_what_is_masked() -> None:
-    assert (
-        "15 of 36 entries are masked, −∞."
-        in plot.heat(cases.CAUSAL, cases.WORDS, cases.WORDS, "Scores").alt
-    )
+    assert "15 of 36 entries are masked, −∞." in cases.DRAW["heats"]().alt
     for rows in ([[0.5, -torch.inf]], [[-torch.inf, -torch.inf]]):
-        named = plot.heat(rows, ["a"], ["b", "c"], "m", hatched="no step").alt
+        named = plot.heat(rows, ["a"], ["b", "c"], "m", **SIGNED, hatched="no step").alt
         assert "masked" not in named and named.endswith("are no step.")
-    assert "4 of 4" in plot.heat(torch.full((2, 2), -torch.inf), ["a", "b"], ["c", "d"], "m").alt
 
 
-def test_weights_have_their_colour_from_0_to_1_and_what_is_masked_is_hatched() -> None:
+def test_shares_have_their_colour_from_0_to_1_and_are_hatched_only_where_that_is_said() -> None:
     flat, steep = torch.full((1, 4), 0.25), torch.tensor([[0.75, 0.25, 0, 0]])
-    figure = plot.heats([(p, ["a"], [*"wxyz"], "m") for p in (flat, steep, 3 * flat - 1)])
+    tables = [(p, ["a"], [*"wxyz"], "m") for p in (flat, steep, 3 * flat - 1)]
+    figure = plot.heats(tables, kind=["weight", "weight", "signed"], hatched="masked")
     cells = [patch for patch in patches(figure, "Rectangle") if patch.get_facecolor()[3] == 1]
     faces = [patch.get_facecolor()[:3] for patch in cells]
     assert faces.count(shade(0.25, 1, "weight")) == 5 and shade(0.75, 1, "weight") in faces
@@ -163,17 +162,22 @@ def test_weights_have_their_colour_from_0_to_1_and_what_is_masked_is_hatched() -
     written = labels(figure)
     assert written.count("0.25") == 5 + 1 and "0.00" not in written and "masked" in written
     assert written.count("0") == 2 == written.count("1"), "the keys of weights"
-    teal = plot.heat(flat, ["a"], [*"wxyz"], "m", shares="probability")
-    assert fills(teal).count(shade(0.25, 1, "probability")) == 4
-    half = plot.heat([[0.5, 0.0]], ["w"], ["a", "b"], "half", role="weight", hatched="dropped")
-    assert shade(0.5, 1, "weight") in [pytest.approx(fill) for fill in fills(half)]
-    assert "dropped" in labels(half), "a role colours what does not sum to 1"
+    teal = plot.heat(steep, ["a"], [*"wxyz"], "m", kind="probability")
+    assert shade(0.75, 1, "probability") in fills(teal)
+    assert labels(teal).count("0.00") == 2 and "masked" not in labels(teal)
+    half = plot.heat([[0.5, -0.5]], ["a"], ["b", "c"], "m", kind="recovered")
+    assert {shade(0.5, 1, "recovered"), shade(-0.5, 1)} <= set(fills(half))
+    unit = plot.heat(torch.eye(2), ["a", "b"], ["c", "d"], "m", kind="signed", hatched="masked")
+    assert shade(1, 1) in fills(unit), "rows that sum to 1 need not be weights"
+    assert labels(unit).count("0.00") == 2 and "masked" not in labels(unit)
+    with pytest.raises(TypeError, match="kind"):
+        plot.heats(tables)  # type: ignore[call-arg]
 
 
 def test_matrices_stand_side_by_side_where_tilted_labels_make_room() -> None:
     """Two of six words do, and three do not; labels stay upright where tilting them is no help."""
     sizes = [
-        plot.heats([(cases.SCORES, cases.WORDS, cases.WORDS, "Scores")] * count)
+        plot.heats([(cases.SCORES, cases.WORDS, cases.WORDS, "Scores")] * count, **SIGNED)
         for count in (1, 2, 3)
     ]
     one, two, three = (figure.drawing.bbox for figure in sizes)
@@ -186,29 +190,30 @@ def test_matrices_stand_side_by_side_where_tilted_labels_make_room() -> None:
 def test_three_panels_stand_in_one_line_with_narrow_cells_and_one_key() -> None:
     places, masks = [str(i) for i in range(1, 7)], [torch.ones(6, 6).tril()] * 3
     tables = [(mask, places, places, "m") for mask in masks]
-    how: Any = {"digits": 0, "role": "weight"}
+    how: Any = {"digits": 0, "kind": "weight", "hatched": "masked"}
     wide, narrow = (plot.heats(tables, **how, one_line=one) for one in (False, True))
     assert narrow.drawing.bbox.height < 0.7 * wide.drawing.bbox.height
     assert narrow.drawing.bbox.width <= 2 * 720
     assert [labels(figure).count("masked") for figure in (wide, narrow)] == [3, 1]
     rows = [([[1.0, -2.0]], ["a"], ["b", "c"], "m")] * 3
-    scales = labels(plot.heats(rows, one_line=True))
+    scales = labels(plot.heats(rows, **SIGNED, one_line=True))
     assert scales.count("2.00") == 3, "a key for each panel, since each has its own scale"
 
 
 def test_digits_and_limit_and_values_of_any_size_can_be_drawn() -> None:
-    assert "0.2379" in labels(plot.heat([[0.23789]], ["a"], ["b"], "m", digits=4))
+    assert "0.2379" in labels(plot.heat([[0.23789]], ["a"], ["b"], "m", **SIGNED, digits=4))
     half, bounded = (
-        plot.heat([[0.5]], ["a"], ["b"], "m"),
-        plot.heat([[0.5]], ["a"], ["b"], "m", limit=1),
+        plot.heat([[0.5]], ["a"], ["b"], "m", **SIGNED),
+        plot.heat([[0.5]], ["a"], ["b"], "m", **SIGNED, limit=1),
     )
     assert half.png != bounded.png
-    plot.heat(torch.zeros(2, 2, dtype=torch.bfloat16, requires_grad=True), ["a", "b"], [*"cd"], "m")
-    figure = plot.heat([[-123456.789]], ["a"], ["b"], "m", alt="Mine.")
+    zeros = torch.zeros(2, 2, dtype=torch.bfloat16, requires_grad=True)
+    plot.heat(zeros, ["a", "b"], [*"cd"], "m", **SIGNED)
+    figure = plot.heat([[-123456.789]], ["a"], ["b"], "m", **SIGNED, alt="Mine.")
     assert "−123456.79" in labels(figure) and figure.alt == "Mine."
     words = [f"word{i}" for i in range(28)]
     many = torch.rand(28, 28, generator=torch.Generator().manual_seed(0))
-    figure = plot.heat(many, words, words, "m")
+    figure = plot.heat(many, words, words, "m", **SIGNED)
     assert {"0", "1.00"} <= set(labels(figure)) and "0.50" not in labels(figure)
     assert figure.drawing.bbox.width <= 2 * 720
 

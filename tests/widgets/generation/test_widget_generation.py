@@ -201,7 +201,7 @@ def test_what_is_known_is_not_read_again(engine: Engine) -> None:
     same = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
     assert 3 < same < 20, "the test wants texts that part late"
     all_ = [START, START, warmer, START, edited, fork, plain, plain]
-    reads = engine(GenerationWidget.view(), READS, [spec_of(STEM, START), all_])
+    reads = engine(GenerationWidget.script(), READS, [spec_of(STEM, START), all_])
     assert reads[0] == [[0, 7], *([7 + n, 1] for n in range(23))]
     assert reads[1] == reads[3] == []
     assert reads[2] == [[7 + n, 1] for n in range(same, 23)]
@@ -273,7 +273,7 @@ def step_of(widget: Locator, place: int) -> Generated:
 WATCH = """(el, key) => {
     Object.assign(el, { key, seen: [], frames: 0 });
     const press = (key) => [...el.shadowRoot.querySelectorAll('button')]
-        .find((button) => button.textContent === 'Stop')
+        .find((button) => button.textContent === 'Pause')
         .dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, composed: true }));
     el.model.on('change:outputs', () => {
         el.seen.push(el.model.get('outputs').tokens.shape[0]);
@@ -304,7 +304,7 @@ def test_it_writes_on_token_by_token_until_a_key_stops_it(widget: Locator) -> No
 
 
 def test_stop_or_an_edit_stops_it(widget: Locator) -> None:
-    on, stop = page.button(widget, "Write on"), page.button(widget, "Stop")
+    on, stop = page.button(widget, "Write on"), page.button(widget, "Pause")
     on.press("Enter")
     page.until(widget, "el => el.model.get('inputs').branches[0][3] > 25")
     assert stop.evaluate("b => b === b.getRootNode().activeElement")
@@ -499,7 +499,7 @@ def test_another_branch_is_taken_and_the_old_one_kept(widget: Locator) -> None:
     assert page_text(widget) == second and branches.count() == 2
     page.button(widget, "Write on").click()
     page.until(widget, "el => el.model.get('inputs').branches[1][3] > 30")
-    page.button(widget, "Stop").click()
+    page.button(widget, "Pause").click()
     assert lengths(widget)[0] == 24 < lengths(widget)[1], "each branch has its own length"
     page.button(widget, "Forget the branches").click()
     assert page_text(widget) == first and not widget.locator(".branches").is_visible()

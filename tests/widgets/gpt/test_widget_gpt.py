@@ -232,7 +232,7 @@ def test_it_writes_on_what_is_likeliest(widget: Locator) -> None:
     page.settled(widget)
     assert page.inputs_of(widget)["prompt"] == greedily(TEXT, 1)
     widget.get_by_role("button", name="Write 40 more").click()
-    stop = widget.get_by_role("button", name="Stop")
+    stop = widget.get_by_role("button", name="Pause")
     stop.wait_for(state="hidden")
     page.assert_torch(widget, STEM)
     assert page.inputs_of(widget)["prompt"] == greedily(TEXT, 41)
@@ -243,7 +243,7 @@ def test_it_writes_on_what_is_likeliest(widget: Locator) -> None:
 
 def test_writing_ends_when_the_reader_steps_in_and_when_the_text_is_full(widget: Locator) -> None:
     several = widget.get_by_role("button", name="Write 40 more")
-    stop = widget.get_by_role("button", name="Stop")
+    stop = widget.get_by_role("button", name="Pause")
     several.click()
     box(widget).fill("O")
     stop.wait_for(state="hidden")
@@ -251,7 +251,7 @@ def test_writing_ends_when_the_reader_steps_in_and_when_the_text_is_full(widget:
     assert page.inputs_of(widget)["prompt"] == "O"
     several.focus()
     widget.page.keyboard.press("Enter")
-    widget.page.keyboard.press("Enter")  # the focus is on Stop
+    widget.page.keyboard.press("Enter")  # the focus is on Pause
     stop.wait_for(state="hidden")
     page.settled(widget)
     assert len(page.inputs_of(widget)["prompt"]) < 41
@@ -415,7 +415,7 @@ def test_a_story_comes_to_its_end(widget: Locator) -> None:
     several = widget.get_by_role("button", name="Write 12 more")
     for _ in range(8):
         several.click()
-        widget.get_by_role("button", name="Stop").wait_for(state="hidden")
+        widget.get_by_role("button", name="Pause").wait_for(state="hidden")
         if message := note(widget, "told"):
             break
     assert page.inputs_of(widget)["story"].split() == [tokens.tokens[i] for i in ids[1:]]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 from amounts import THOROUGH, many
-from browsing import Opener, Visit, inputs_of, page_of, received, settled, until
+from browsing import Opener, Visit, button, inputs_of, page_of, received, settled, until
 from node import PAGE, in_node
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import BrowserContext, Locator, expect
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
@@ -163,9 +163,13 @@ def test_muon_makes_better_use_of_a_step() -> None:
 
 
 def short_writer(visit: Visit) -> Locator:
-    """The widget, which writes 8 characters whenever it looks: 200 take longer than some steps."""
+    """The widget, which writes 8 characters whenever it looks: 200 take longer than some steps.
+
+    Its settings and its maps are unfolded.
+    """
     widget = visit.widget(STEM)
     widget.evaluate("el => { el.model.get('spec').facts.written = 8; }")
+    widget.locator(".folds > details").evaluate_all("all => all.map((e) => { e.open = true; })")
     return widget
 
 
@@ -208,32 +212,31 @@ def losses(widget: Locator) -> list[float]:
     return received(widget)["losses"].tolist()
 
 
-def open_own(widget: Locator, text: str) -> None:
-    widget.get_by_role("radio").nth(2).check()
-    widget.get_by_label("your own text").fill(text)
-    widget.get_by_role("button", name="Use this text").click()
+def paste_own(widget: Locator, text: str) -> None:
+    """It is used by the next step, or by Start."""
+    widget.get_by_role("radio", name="Paste a text").check()
+    widget.get_by_role("textbox", name="your own text").fill(text)
 
 
 def test_a_readers_own_text_is_learned_and_nothing_starts_without(widget: Locator) -> None:
     """This is the first test in the page: the page has been given no text before."""
-    widget.get_by_role("radio").nth(2).check()
-    for name in ("First use a text", "One step"):
+    widget.get_by_role("radio", name="Paste a text").check()
+    for name in ("First paste a text", "One step"):
         expect(widget.get_by_role("button", name=name)).to_be_disabled()
-    open_own(widget, "too short")
+    paste_own(widget, "too short")
+    widget.get_by_role("button", name="Start training").click()
     expect(widget.locator(".own .wrong")).to_contain_text("The text has 9 characters")
     assert inputs_of(widget)["corpus"] == ours.STORIES
     text = TEXTS["emoji"]
-    widget.get_by_label("your own text").fill(text)
+    paste_own(widget, text)
     expect(widget.locator(".own .wrong")).to_be_empty()
-    widget.get_by_role("button", name="Use this text").click()
-    settled(widget)
-    assert inputs_of(widget)["corpus"] == ours.GPTTrainer.take(text)
     step(widget, 2)
+    assert inputs_of(widget)["corpus"] == ours.GPTTrainer.take(text)
     torchs = run_of(2, corpus=ours.number_of(text))
     assert losses(widget) == pytest.approx(torchs, abs=1e-4)
     valid = ours.GPTTrainer.computed(inputs_of(widget))["valid"].item()
     assert received(widget)["valid"].item() == pytest.approx(valid, abs=1e-4)
-    widget.get_by_role("radio").nth(0).check()
+    widget.get_by_role("radio", name="our stories").check()
     settled(widget)
     expect(widget.get_by_role("button", name="Start training")).to_be_enabled()
 
@@ -258,11 +261,11 @@ FILES = {  # what a file holds, and what is said of it
 
 
 def test_a_file_that_is_no_plain_text_is_refused(widget: Locator) -> None:
-    widget.get_by_role("radio").nth(2).check()
+    widget.get_by_role("radio", name="Paste a text").check()
     wrong, before = widget.locator(".own .wrong"), inputs_of(widget)["corpus"]
     for name, (data, message) in FILES.items():
         file: Any = {"name": name, "mimeType": "", "buffer": data}
-        widget.locator(".own input[type=file]").set_input_files(file)
+        widget.locator(".corpus > input[type=file]").set_input_files(file)
         if message:
             expect(wrong).to_contain_text(message)
             assert inputs_of(widget)["corpus"] == before and "Choose" in wrong.inner_text()
@@ -271,27 +274,25 @@ def test_a_file_that_is_no_plain_text_is_refused(widget: Locator) -> None:
             until(widget, f"el => el.model.get('inputs').corpus === {number}")
             widget.get_by_role("button", name="Reset").click()
             until(widget, "el => el.model.get('inputs').corpus === 0")
-            widget.get_by_role("radio").nth(2).check()
+            widget.get_by_role("radio", name="Paste a text").check()
 
 
 def test_all_of_a_large_file_is_learned_and_no_step_is_lost_unasked(widget: Locator) -> None:
     text = "the cat sat on the mat . " * 1_000
-    widget.get_by_role("radio").nth(2).check()
+    widget.get_by_role("radio", name="Paste a text").check()
     file: Any = {"name": "cats", "mimeType": "", "buffer": text.encode()}
-    widget.locator(".own input[type=file]").set_input_files(file)
+    widget.locator(".corpus > input[type=file]").set_input_files(file)
     number = ours.number_of(text)
     until(widget, f"el => el.model.get('inputs').corpus === {number}")
     expect(widget.locator(".own .note")).to_contain_text("The box shows only its beginning.")
     settled(widget)
     step(widget)
-    use = widget.get_by_role("button", name="Use this text")
-    use.click()
-    settled(widget)
-    assert inputs_of(widget)["corpus"] == number and len(losses(widget)) == 1
-    widget.get_by_label("your own text").fill(TEXTS["Russian"])
+    use = widget.get_by_role("button", name="One step")
+    paste_own(widget, TEXTS["Russian"])
     use.click()
     widget.get_by_role("button", name="Stay with the run").click()
     assert inputs_of(widget)["corpus"] == number and len(losses(widget)) == 1
+    paste_own(widget, TEXTS["Russian"])
     use.click()
     widget.get_by_role("button", name="Begin with this text").click()
     settled(widget)
@@ -340,7 +341,7 @@ def test_it_continues_a_beginning_of_the_readers_own(widget: Locator) -> None:
     assert seen["read"].tolist() == torchs["read"].tolist() == wanted and wanted[-1] == ours.V - 1
     for name in ("valid", "ngrams", "weights"):
         torch.testing.assert_close(seen[name], torchs[name].float(), rtol=0, atol=1e-4)
-    expect(widget.locator(".written b")).to_have_text("where is □nn □")
+    expect(widget.locator(".newest b")).to_have_text("where is □nn □")
     expect(widget.locator(".letters").first).to_have_text("where is □nn □")
     widget.get_by_role("button", name="Reset").click()
     settled(widget)
@@ -358,14 +359,14 @@ def test_one_looks_back_at_what_was_written_and_at_the_maps(visit: Visit) -> Non
     seen = []  # not at step 0: the worker may still have what an earlier test looked at there
     for _ in range(2):
         step(widget)
-        seen.append([widget.locator(".written").text_content(), widget.evaluate(map_now)])
+        seen.append([widget.locator(".newest .written").text_content(), widget.evaluate(map_now)])
     widget.get_by_label("look back").fill("0")
     assert len({widget.evaluate(map_now), *(pixels for _, pixels in seen)}) == 3
     for steps, (text, pixels) in enumerate(seen, start=1):
         widget.get_by_label("look back").fill(str(steps))
-        assert widget.locator(".written").text_content() == text
+        assert widget.locator(".newest .written").text_content() == text
         assert widget.evaluate(map_now) == pixels
-    expect(widget).to_contain_text("What it writes after 2 steps")
+    expect(widget).to_contain_text("Now: step 2")
 
 
 def saved_file(widget: Locator, folder: Path) -> Path:
@@ -424,7 +425,7 @@ def test_a_saved_file_is_a_language_model_and_can_be_loaded(
         load.set_input_files(tmp_path / "part.safetensors")
         expect(note).to_contain_text("goes on learning this text, at step 0")
         settled(widget)
-        expect(widget).to_contain_text("What it writes as it was loaded")
+        expect(widget).to_contain_text("Before: as it was loaded")
         assert losses(widget) == [] and inputs_of(widget)["form"] == 0
         assert received(widget)["valid"].item() == pytest.approx(valid, abs=1e-5)
         step(widget)
@@ -459,8 +460,7 @@ def test_a_run_is_kept_for_the_next_visit(visit: Visit, next_visit: Visit) -> No
     visit.page.bring_to_front()
     widget = short_writer(visit)
     text = TEXTS["English"]
-    open_own(widget, text)
-    settled(widget)
+    paste_own(widget, text)
     widget.get_by_text("Keep this run").click()
     widget.get_by_label("keep it in this browser").check()
     step(widget, 2)
@@ -561,9 +561,132 @@ def test_in_a_full_browser_the_run_goes_on(widget: Locator) -> None:
     assert len(losses(widget)) == 2
 
 
+# ------------------------------------------------------------------ what it says, and the card
+
+
+def reached(rows: list[list[float]], form: int = 0, ngrams: tuple[float, ...] = (3, 2, 1)) -> str:
+    """The milestones that a run meets at some look: rows are steps, its loss, the held-out one."""
+    rule = """({ success }, [{ rows, form, ngrams }]) => {
+        const [met, losses, measured] = [new Set(), [], []];
+        for (const [steps, loss, valid] of rows) {
+            while (losses.length < steps) losses.push(loss);
+            measured.push([steps, valid]);
+            const outputs = { losses: losses.slice(), valid: [valid], ngrams };
+            for (const name in outputs) outputs[name] = { data: outputs[name] };
+            for (const one of success.milestones) {
+                if (one.when({ form }, outputs, { measured })) met.add(one.name);
+            }
+        }
+        return [...met].join(", ");
+    }"""
+    given = {"rows": rows, "form": form, "ngrams": ngrams}
+    page = "{ matchMedia: () => ({ matches: true }), CSS: { supports: () => true } }"
+    view = VIEWS / "gpt" / "gpt_trainer.js"
+    found: str = in_node(view, rule, given, [0], f"Object.assign(globalThis, {page});")[0]
+    return found
+
+
+def test_it_says_what_a_run_has_learned_and_nothing_of_one_that_fails() -> None:
+    learns = [[0, 4.8, 4.8], [60, 2.8, 2.9], [120, 1.9, 1.9], [180, 0.8, 0.9], [240, 0.7, 0.7]]
+    assert reached(learns) == "letters, pairs, triples"
+    assert reached(learns, form=2) == ""  # it sees what it is to predict
+    assert reached(learns, ngrams=(0.01, 0.01, 0.01)) == ""  # one character again and again
+    assert reached([[0, 4.8, 4.8], [60, 4.85, 4.85], [120, 4.85, 4.85]]) == ""  # zeros
+    by_heart = [*learns, [300, 0.5, 0.8], [360, 0.3, 0.9]]
+    assert reached(by_heart) == "letters, pairs, triples, by heart"
+    jumps = [*learns, [300, 0.9, 0.8], [360, 1.3, 1.2]]  # the steps are too large
+    assert reached(jumps) == "letters, pairs, triples"
+
+
+STRANGE = {
+    "the cat sat on the mat": ["the cat", "sat on", "the mat"],
+    "two\n\nlines": ["two", "", "lines"],
+    "incomprehensibility": ["incompre", "hensibil", "ity"],
+    "中文沒有空格所以每個字都": ["中文沒有空格所以", "每個字都"],
+    "👩‍🚀👩‍🚀👩‍🚀": ["👩‍🚀", "👩‍🚀", "👩‍🚀"],
+    "a\x00b\x1bc\u202ed\te\ud800": ["abcd e"],
+    "z" + "\u0301" * 50: ["z" + "\u0301" * 4],
+    "one two three four five six seven": ["one two", "three", "four", "five si…"],
+}
+
+
+def test_lines_of_a_card_are_cut_as_a_reader_would() -> None:
+    """A line holds eight letters here, as JavaScript counts them, and a card four lines."""
+    card = PAGE.parent / "ui" / "card.js"
+    rule = "({ linesOf }, [, text]) => linesOf(text, ({ length }) => length, 8, 4)"
+    assert in_node(card, rule, None, [*STRANGE]) == [*STRANGE.values()]
+
+
+PREPARE = """() => {
+    Object.assign(window, { drawn: [], written: [] });
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+        drawn.push(text);
+        return fillText.call(this, text, ...place);
+    };
+    window.ClipboardItem = class { constructor(parts) { this.parts = parts; } };
+    const clipboard = {
+        write: ([item]) => (written.push(item.parts['image/png']), window.answer()),
+        writeText: async (text) => { written.push(text); },
+    };
+    window.answer = async () => {};
+    Object.defineProperty(navigator, 'clipboard', { value: clipboard });
+}"""
+COPY = """async (button) => {
+    button.click();
+    const [promise, ...others] = window.written.splice(0);
+    const { width, height } = await createImageBitmap(await promise);
+    return [promise instanceof Promise, others.length, width, height];
+}"""
+
+
+def test_a_pasted_text_trains_from_the_first_page_and_makes_a_card_but_no_link(
+    context: BrowserContext, site: str
+) -> None:
+    visit = Visit(context, site, "")
+    visit.page.wait_for_url("**/00_start.html")
+    visit.widgets()
+    visit.page.evaluate(PREPARE)
+    widget = visit.widget(STEM)
+    widget.evaluate("el => { el.model.get('spec').facts.written = 8; }")
+    text = "A secret that nobody else may read. " * 60
+    save = button(widget, "Save picture")
+    expect(save).to_be_disabled()
+    widget.get_by_role("radio", name="Paste a text").check()  # the first click
+    widget.get_by_role("textbox", name="your own text").fill(text[:2000])
+    button(widget, "Start training").click()  # and the second one
+    until(widget, "el => el.model.get('outputs').losses.shape[0] > 1")
+    button(widget, "Pause").click()
+    settled(widget)
+    expect(widget.locator(".newest .label")).to_contain_text("Now: step")
+    drawn = "".join("".join(visit.page.evaluate("window.drawn")).split())
+    for place in (".first", ".newest"):
+        written = "".join((widget.locator(f"{place} .written").text_content() or "").split())
+        assert len(written) > 20 and written in drawn
+    assert "Itrainedagptonmyowntext" in drawn.replace("GPT", "gpt")
+    with visit.page.expect_download() as download:
+        save.click()
+    assert re.fullmatch(r"my-gpt-step-\d+\.png", download.value.suggested_filename)
+    copy = button(widget, "Copy picture")
+    assert copy.evaluate(COPY) == [True, 0, 1200, 630]
+    status = widget.locator(".card [role=status]")
+    expect(status).to_have_text("The picture is in the clipboard.")
+    visit.page.evaluate("void (window.answer = async () => { throw new Error(); })")
+    with visit.page.expect_download():
+        copy.click()
+    expect(status).to_contain_text("does not let the page copy a picture. The picture is saved as")
+    visit.page.evaluate("window.written.length = 0")
+    button(widget, "Copy link").click()
+    expect(widget).to_contain_text("Your text stays with you.")
+    link = f"{site}/chapters/train.html"
+    assert visit.page.evaluate("[written, location.hash, history.state]")[:2] == [[link], ""]
+    assert "secret" not in json.dumps(visit.page.evaluate("history.state"))
+    assert visit.console == []
+
+
 def test_a_copy_without_shakespeare_does_not_offer_it(widget: Locator) -> None:
     """What `Visit.renew` brings to life has no list of texts, as in such a copy."""
-    shakespeare = widget.get_by_role("radio").nth(1)
+    shakespeare = widget.get_by_role("radio", name="Shakespeare")
     expect(shakespeare).to_be_disabled()
     assert "without Shakespeare" in (shakespeare.locator("..").get_attribute("title") or "")
 

@@ -197,7 +197,7 @@ def number(text: str) -> float:
 
 def run_to_the_end(widget: Locator, name: str) -> str:
     widget.get_by_role("button", name=name, exact=True).click()
-    widget.get_by_role("button", name="Stop").wait_for(state="hidden")
+    widget.get_by_role("button", name="Pause").wait_for(state="hidden")
     page.assert_torch(widget, STEM)
     return visible_summary(widget)
 
@@ -311,17 +311,18 @@ def test_every_word_and_every_block_are_tried_and_lead_along_the_path(widget: Lo
 
 def test_trying_ends_when_the_reader_steps_in(widget: Locator) -> None:
     go = widget.get_by_role("button", name="Try everything")
-    stop, count = widget.get_by_role("button", name="Stop"), widget.locator(".counted-tries")
+    stop, count = widget.get_by_role("button", name="Pause"), widget.locator(".counted-tries")
     go.press("Enter")
     stop.wait_for()
-    assert re.fullmatch(r"\d+ of 224", count.inner_text())
+    assert re.fullmatch(r"\d+ of 224, \d+ recover at least half", count.inner_text())
     assert widget.locator(".begun").inner_text() == "Trying 224 sites …"
-    widget.page.keyboard.press("Enter")  # the focus is on Stop
+    widget.page.keyboard.press("Enter")  # the focus is on Pause
     stop.wait_for(state="hidden")
     page.settled(widget)
     assert go.evaluate("b => b === b.getRootNode().activeElement")
     assert count.inner_text() == "" == widget.locator(".begun").text_content()
     assert 0 < len(tried(widget)) < 224
+    assert {position for _, position in tried(widget)} <= {AT, TO, LAST}, "the way comes first"
     go.click()
     cell(widget, 3, LAST).click()
     stop.wait_for(state="hidden")
@@ -391,7 +392,7 @@ SITES = [
 
 def test_the_code_that_is_copied_computes_what_is_shown(engine: Engine) -> None:
     rule = "({ snippetOf }, [spec, all]) => all.map((inputs) => snippetOf(spec, inputs))"
-    programs = engine(PatchingWidget.view(), rule, [spec_of(STEM, SITES[0]), SITES])
+    programs = engine(PatchingWidget.script(), rule, [spec_of(STEM, SITES[0]), SITES])
     load_once = cache(load_language_model)  # the programs only read the model
     for given, program in zip(SITES, programs, strict=True):
         names: dict[str, Any] = {}

@@ -214,7 +214,7 @@ def test_it_names_the_words_that_attend_elsewhere(widget: Locator) -> None:
     t = predicted.index("regarde")
     row(widget, t).get_by_role("button").click()
     terms = sorted(zip(values.weights[t].tolist(), words, strict=True), reverse=True)[:2]
-    sums = " + ".join(f"{share:.2f} × {word}" for share, word in terms)
+    sums = " + ".join(f"{share:.2f} × “{word}”" for share, word in terms)
     assert note(widget, "looked").startswith(f"“regarde” was written from {sums}")
     assert note(widget, "looked").endswith("That is where it comes from.")
 

@@ -99,7 +99,7 @@ def test_the_first_touch_goes_on_from_the_same_state(widget: Locator) -> None:
     part = seen_text(widget)
     widget.get_by_role("button", name="Keep writing").click()
     page.until(widget, f"el => el.model.get('inputs').choices.length > {len(part)}")
-    page.button(widget, "Stop").click()
+    page.button(widget, "Pause").click()
     page.assert_torch(widget, STEM)
     now, length = seen_text(widget), len(page.inputs_of(widget)["choices"])
     assert len(now) > len(part) and now.startswith(part)

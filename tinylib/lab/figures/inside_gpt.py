@@ -299,8 +299,7 @@ def stripe(
         for t, row in enumerate(p.matrix.tolist()):
             for s, weight in enumerate(row):
                 place = (left + s * cell, top + t * cell, cell, cell)
-                seen = max(weight, 1e-9) if s <= t else 0  # what is hatched may not be seen
-                draw_cell(axes, place, seen, 1, "", "weight")
+                draw_cell(axes, place, weight, 1, "", "weight", masked=s > t)
         draw_frame(axes, p._replace(rows=[""] * T, cols=[""] * T), (left, top, cell, cell), False)
         look: Any = {"ha": "center", "va": "center_baseline", "size": SMALL}
         for t, letter in enumerate(letters):

@@ -14,6 +14,8 @@ from tinylib.lab.figures.parts import draw_cell, draw_key
 from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values
 from tinylib.lab.figures.style import INK, MARGIN, MAX_WIDTH, PAPER, PHONE, SOFT
 
+KINDS = {"weight", "probability", "recovered", "signed"}  # what the numbers of a heat map are
+
 
 class Panel(NamedTuple):
     matrix: Tensor
@@ -32,29 +34,39 @@ def heat(
 def heats(
     panels: Sequence[tuple[Values, Sequence[str], Sequence[str], str]],
     *,
+    kind: str | Sequence[str],
     digits: int = 2,
     limit: Number | None = None,
-    shares: str = "weight",
-    role: str = "",
-    hatched: str = "masked",
+    hatched: str = "",
     one_line: bool = False,
     alt: str = "",
 ) -> Figure:
     """Heat maps of (matrix, rows, cols, title), side by side where they fit.
 
-    A matrix whose rows are shares, which sum to 1, has the colour of attention weights, or of
-    `shares`, on a scale from 0 to 1; what is exactly 0 there is masked, or what else `hatched`
-    says, and so hatched. With `role` this holds for every matrix, in the colour of that role. In
-    any other matrix 0 is white, and what is above and below has a colour each; the strongest stands
-    for `limit`, or else for the largest entry of the panel. Every cell has its value written in it;
-    where there are too many columns for that, the colours remain. -inf is hatched, and its value is
-    written only if it is masked. With `one_line` the cells are as narrow as their numbers allow,
-    and panels of one `role` share a key, so that more panels stand side by side; if they do not fit
-    even so, that is a ValueError. So are NaN, +inf, and labels that do not fit the matrix.
+    `kind` says what the numbers are, for all panels or for each. Those of KINDS that are shares,
+    such as weights, have its colour on a scale from 0 to 1; recovered shares may leave it.
+    Where they are "signed", 0 is white, and what is above and below has a colour each; the
+    strongest stands for `limit`, or else for the largest entry of the panel. With `hatched` shares
+    that are exactly 0 are hatched, as is -inf, and that is what the key calls them, such as
+    "masked"; -inf without it is a ValueError, and its value is written only if it is masked. Every
+    cell has its value written in it; where there are too many columns for that, the colours remain.
+    With `one_line` the cells are as narrow as their numbers allow, and panels of shares of one kind
+    have one key, so that more panels stand side by side; if they do not fit even so, that is a
+    ValueError. So are NaN, +inf, another `kind`, shares that are none, and labels that do not fit.
     """
     drawn = [check_panel(*panel) for panel in panels]
     if not drawn:
         raise ValueError("no panel to draw: pass at least one (matrix, rows, cols, title)")
+    kinds = [kind] * len(drawn) if isinstance(kind, str) else [*kind]
+    if len(kinds) != len(drawn) or not KINDS.issuperset(kinds):
+        raise ValueError(f"{kind!r}: pass one kind, or one a panel, of {', '.join(sorted(KINDS))}")
+    for p, own in zip(drawn, kinds, strict=True):
+        finite = p.matrix[p.matrix.isfinite()]
+        if own in ("weight", "probability") and ((finite < 0) | (finite > 1.001)).any():
+            raise ValueError(f"{p.title!r} is not made of shares in [0, 1], as a {own!r} is")
+    if not hatched and any(p.matrix.isinf().any() for p in drawn):
+        raise ValueError('−∞ is hatched: say what that means, as in hatched="masked"')
+    one_key = one_line and len({*kinds}) == 1 and "signed" not in kinds
     texts = [
         [
             ["" if isinf(x) and hatched != "masked" else _number(x, digits) for x in row]
@@ -80,7 +92,7 @@ def heats(
         ]
         width = name + cell * len(p.cols) + (max(0, *over) if tilted else 0)
         key = 150 if one_line else name + 170
-        return max(width, text_width(p.title, TITLE) * 1.12, 0 if one_line and role else key)
+        return max(width, text_width(p.title, TITLE) * 1.12, 0 if one_key else key)
 
     def fits_side_by_side() -> bool:
         return sum(map(across, drawn)) + gap * (len(drawn) - 1) <= room
@@ -106,23 +118,26 @@ def heats(
         bottom, right = max(bottom, y + head + tall * len(p.rows) + foot), max(right, x + width)
         x += width + gap
     with page(right + MARGIN, bottom + MARGIN) as axes:
-        for p, text, (x, y) in zip(drawn, texts, places, strict=True):
+        for p, text, own, (x, y) in zip(drawn, texts, kinds, places, strict=True):
             axes.text(x, y + 14, p.title, size=TITLE, weight="bold", va="center")
             finite = p.matrix[p.matrix.isfinite()].abs()
-            tone = role or (shares if are_shares(p.matrix) else "")
+            tone = "" if own == "signed" else own
+            masked = (p.matrix == 0) & bool(tone and hatched) | p.matrix.isinf()
             full = 1.0 if tone else limit or (float(finite.max()) if len(finite) else 1.0)
             left, top = x + name, y + head
             for i, row in enumerate(p.matrix.tolist()):
                 for j, number in enumerate(row):
                     place = (left + j * cell, top + i * tall, cell, tall)
-                    draw_cell(axes, place, number, full, text[i][j] if written else "", tone)
+                    note = text[i][j] if written else ""
+                    hidden = bool(masked[i, j])
+                    ink = tone if number >= 0 else ""
+                    draw_cell(axes, place, number, full, note, ink, masked=hidden)
             draw_frame(axes, p, (left, top, cell, tall), tilted)
-            masked = bool(((p.matrix == 0) & bool(tone) | p.matrix.isinf()).any())
             below = bool((p.matrix[p.matrix.isfinite()] < 0).any())
             end = "1" if tone else _number(full, digits)
             foot_at = (x if one_line else left, top + tall * len(p.rows) + 20)
-            if not (one_line and role and p is not drawn[0]):
-                draw_key(axes, foot_at, end, tone, below, hatched if masked else "")
+            if not (one_key and p is not drawn[0]):
+                draw_key(axes, foot_at, end, tone, below, hatched if masked.any() else "")
         return finish(axes, alt or " ".join(_describe(p, digits, hatched) for p in drawn))
 
 
@@ -136,13 +151,6 @@ def check_panel(values: Values, rows: Sequence[str], cols: Sequence[str], title:
             f"{len(cols)} column labels: pass one label for each row and each column"
         )
     return Panel(matrix, rows, cols, title)
-
-
-def are_shares(matrix: Tensor) -> bool:
-    """Whether the rows sum to 1, of numbers from 0 to 1, or to 0, where all is masked."""
-    sums = matrix.sum(-1)
-    whole = ((sums - 1).abs() < 1e-3) | (matrix == 0).all(-1)
-    return bool((matrix >= 0).all() and whole.all() and (matrix > 0).any())
 
 
 def draw_frame(axes: Axes, p: Panel, place: Sequence[Number], tilted: bool) -> None:
@@ -202,8 +210,6 @@ def alignment(
     with_gold, missed = _compare_with_gold(p, gold)
     found = f"{with_gold - len(missed)} of {with_gold} rows"
     keys = [f"{framed}, found in {found}"] if with_gold else []
-    masked = bool((p.matrix == 0).any())
-
     name, label, most = widest(rows, SMALL) + 10, widest(cols, SMALL) + 12, 30
     room = PHONE - 2 * MARGIN - name
     cell = min(most, room / len(cols))
@@ -213,7 +219,7 @@ def alignment(
     if cell < 15:
         raise ValueError(f"{len(cols)} columns are too many for one picture: pass a slice")
     over = max(0.75 * label - cell / 2, 0) if tilted else 0
-    key_width = max([190 if masked else 100, *(text_width(key, SMALL) + 26 for key in keys)])
+    key_width = max([100, *(text_width(key, SMALL) + 26 for key in keys)])
     left, top = MARGIN + name, MARGIN + 34 + (0.75 * label if tilted else 20)
     across = max(name + cell * len(cols) + over, text_width(title, TITLE) * 1.12, name + key_width)
     below = top + cell * len(rows)
@@ -226,7 +232,7 @@ def alignment(
                 if gold and j in gold[i]:
                     _mark(axes, place)
         draw_frame(axes, p, (left, top, cell, cell), tilted)
-        draw_key(axes, (left, below + 18), "1", "weight", hatched="masked" if masked else "")
+        draw_key(axes, (left, below + 18), "1", "weight")
         words = f"Heat map, {title}: how much each of {', '.join(rows)} looks at each of "
         words += f"{', '.join(cols)}."
         if with_gold:
@@ -298,7 +304,7 @@ def emerging(
             for t, line in enumerate(values.tolist()):
                 for j, weight in enumerate(line):
                     place = (left + j * cell, top + t * cell, cell, cell)
-                    draw_cell(axes, place, weight or 1e-9, 1, "", "weight")
+                    draw_cell(axes, place, weight, 1, "", "weight")
                 if i == 0:
                     middle = top + (t + 0.5) * cell
                     look: Any = {"size": SMALL, "ha": "right", "va": "center_baseline"}

@@ -142,8 +142,8 @@ def row(
     (x, y), (wide, tall) = at, cell
     for i, number in enumerate(numbers):
         left, top = (x, y + tall * i) if down else (x + wide * i, y)
-        if full is not None:  # a 0 is a number here, not a masked entry
-            draw_cell(axes, (left, top, *cell), number or 1e-9, full, form(number), role)
+        if full is not None:
+            draw_cell(axes, (left, top, *cell), number, full, form(number), role)
             continue
         axes.add_patch(Rectangle((left, top), *cell, fc="white", ec=GRID, lw=0.8, zorder=2))
         look: Any = {"size": size, "ha": "center", "va": "center_baseline"}
@@ -202,7 +202,7 @@ def draw_key(
     first, last = (f"−{end}" if below else "0"), end
     axes.text(x, y, first, **look)
     x += text_width(first, SMALL) + 8
-    ramp = [[shade(t, 1, role) for t in np.linspace(-1 if below else 0, 1, 33)]]
+    ramp = [[shade(t, 1, role if t >= 0 else "") for t in np.linspace(-1 if below else 0, 1, 33)]]
     axes.imshow(
         np.array(ramp),
         extent=(x, x + 64, y + 5, y - 5),
@@ -224,10 +224,16 @@ def _hatch(axes: Axes, place: Sequence[Number]) -> None:
 
 
 def draw_cell(
-    axes: Axes, place: Sequence[Number], number: Number, full: Number, text: str, role: str = ""
+    axes: Axes,
+    place: Sequence[Number],
+    number: Number,
+    full: Number,
+    text: str,
+    role: str = "",
+    *,
+    masked: bool = False,
 ) -> None:
     x, y, width, height = place
-    masked = isinf(number) or (bool(role) and number == 0)
     colour = MASKED if masked else shade(number, full, role)
     text = "" if masked and not isinf(number) else text
     if masked:

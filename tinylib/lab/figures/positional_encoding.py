@@ -13,7 +13,7 @@ from matplotlib.transforms import Bbox
 
 from tinylib.lab.figures.diagram import Box, diagram
 from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width, widest
-from tinylib.lab.figures.matrices import are_shares, check_panel
+from tinylib.lab.figures.matrices import check_panel
 from tinylib.lab.figures.parts import Pair, arrow, chip, draw_key, row, written
 from tinylib.lab.figures.sheet import (
     Figure,
@@ -397,9 +397,9 @@ def rasters(
     """Large matrices as small pictures on one scale of colours, up to three in a line.
 
     `x` holds a number for each column, `y` one for each row; only the ends are written. 0 is white,
-    and what is above and below it has a colour each, or that of attention weights if all rows are
-    such; the strongest stands for `limit`, or else for the largest entry of all. An entry that is
-    not finite, or a matrix that is not as large as x and y say, is a ValueError.
+    and what is above and below it has a colour each; the strongest stands for `limit`, or else for
+    the largest entry of all. An entry that is not finite, or a matrix that is not as large as x and
+    y say, is a ValueError.
     """
     if not matrices:
         raise ValueError("no matrix to draw: pass at least one, with its name")
@@ -422,7 +422,6 @@ def rasters(
         raise ValueError(f"{len(down)}×{len(right)} is too much for one picture: pass a slice")
     wide, tall = cell * len(right), cell * len(down)
     step = max(wide, *(text_width(name, SMALL) for name in (*read, x_name))) + gap
-    role = "weight" if all(are_shares(matrix) for matrix in read.values()) else ""
     below = any(matrix.min() < 0 for matrix in read.values())
     line, across = tall + 76, max(step * columns - gap, 170)
     with page(
@@ -433,7 +432,7 @@ def rasters(
         for i, (name, matrix) in enumerate(read.items()):
             x0, y0 = left + step * (i % columns), MARGIN + 58 + line * (i // columns)
             x1, y1 = x0 + wide, y0 + tall
-            colours = [[shade(number, full, role) for number in row] for row in matrix.tolist()]
+            colours = [[shade(number, full) for number in row] for row in matrix.tolist()]
             image: Any = {"extent": (x0, x1, y1, y0), "interpolation": "nearest", "zorder": 1}
             axes.imshow(np.array(colours), aspect="auto", **image)
             axes.add_patch(Rectangle((x0, y0), wide, tall, fc="none", ec=SOFT, lw=0.75))
@@ -446,7 +445,7 @@ def rasters(
                 axes.text(*middle, y_name, size=SMALL, rotation=90, ha="center", va="center")
                 for end, y_at, va in zip(tops, (y0, y1), ("top", "bottom"), strict=True):
                     axes.text(x0 - 6, y_at, end, size=SMALL, color=SOFT, ha="right", va=va)
-        draw_key(axes, (left, axes.get_ylim()[0] - MARGIN - 8), format_number(full), role, below)
+        draw_key(axes, (left, axes.get_ylim()[0] - MARGIN - 8), format_number(full), "", below)
         described = []
         for name, matrix in read.items():
             i, j = divmod(int(matrix.argmax()), len(right))

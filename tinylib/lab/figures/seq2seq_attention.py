@@ -246,8 +246,7 @@ def hidings(source: Sequence[str], tries: Sequence[tuple[str, Sequence[Any]]]) -
                 for s, weight in enumerate(shares):
                     place = (left + s * cell, y, cell, tall)
                     text = f"{weight:.2f}" if weight >= 0.005 and s not in hidden else ""
-                    role = "weight"
-                    draw_cell(axes, place, 0 if s in hidden else weight or 1e-9, 1, "", role)
+                    draw_cell(axes, place, weight, 1, "", "weight", masked=s in hidden)
                     ink = PAPER if weight > 0.55 else INK
                     at = (place[0] + cell / 2, y + tall / 2)
                     axes.text(*at, text, size=9.5, color=ink, **MIDDLE)

@@ -150,7 +150,7 @@ def passes(source: Sequence[str], fed: Sequence[str], predicted: Sequence[str]) 
         foot = writes + head + rows + 26
         x = own
         for allowed, name in ((True, "may attend"), (False, "hidden by a mask")):
-            draw_cell(axes, (x, foot - 9, 26, 18), MAY if allowed else 0, 1, "", "weight")
+            draw_cell(axes, (x, foot - 9, 26, 18), MAY, 1, "", "weight", masked=not allowed)
             axes.text(x + 34, foot, name, size=SMALL, color=SOFT, va="center_baseline")
             x += 140
         return finish(axes, _alt_text(source, fed, predicted))
@@ -178,7 +178,8 @@ def _map(
     for i, row in enumerate(allowed):
         for j, may in enumerate(row[: len(notes[i])] if notes else row):
             place = (left + CELL * j, top + TALL * i, CELL, TALL)
-            draw_cell(axes, place, MAY if may else 0, 1, notes[i][j] if notes else "", "weight")
+            note = notes[i][j] if notes else ""
+            draw_cell(axes, place, MAY, 1, note, "weight", masked=not may)
         if not notes:
             size = CELL * len(row), TALL
             axes.add_patch(Rectangle((left, top + TALL * i), *size, fc="none", ec=SOFT, lw=0.5))

@@ -12,7 +12,7 @@ const LABELLED = 0.25; // a smaller weight has no number
 /** From the chosen word to what each head attends to: the middle of every column is known. */
 function arcs(view, from, middles) {
   const tops = new Map(); // how many heads attend most to a word
-  return view.questions.map(({ head, on, weights, answered }, q) => {
+  return view.questions.map(({ name, head, on, weights, answered }, q) => {
     const T = middles.length;
     const { most, asked } = answered[from];
     const rank = tops.get(most) ?? 0;
@@ -40,14 +40,16 @@ function arcs(view, from, middles) {
       });
       if (s === most && share >= LABELLED) label = [(x + to) / 2, foot - rise];
     }
-    return { head, drawn, label, kind: `arc h${head}${on ? "" : " off"}${asked ? "" : " idle"}` };
+    const state = `${on ? "" : " off"}${asked ? "" : " idle"}`;
+    const kind = `arc h${head} question-${name}${state}`;
+    return { head, drawn, label, kind };
   });
 }
 
 /**
  * The arcs above the words, each with a point where it lands and, if it is strong, its head's
- * number. `draw(view, chosen, middles)` takes { words, questions: [{ head, on, weights, answered }]
- * }, the place of the chosen word, and the middle of each column in pixels.
+ * number. `draw(view, chosen, middles)` takes { words, questions: [{ name, head, on, weights,
+ * answered }] }, the place of the chosen word, and the middle of each column in pixels.
  */
 export function arcDrawing() {
   const [bows, badges] = [svgPart("g"), svgPart("g")];

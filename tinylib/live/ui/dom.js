@@ -1,7 +1,7 @@
 // What views are built with: elements, and text and attributes that are set where they change.
 
 /** Whether a text has letters that are read from right to left, as Hebrew's and Arabic's are. */
-const hasLeftward = (text) =>
+export const hasLeftward = (text) =>
   /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(text);
 
 /**
@@ -121,17 +121,17 @@ export function setHeat(element, share) {
 /** "W_q" as W with q below the line; all other text as it is. */
 export function mathText(text) {
   return text
-    .split(/(\w_\w)/)
+    .split(/\b(\w_\w)\b/)
     .flatMap((bit) =>
       /^\w_\w$/.test(bit) ? [h("i", AS_IS, bit[0]), h("sub", bit[2])] : [unbroken(bit)],
     );
 }
 
-/** Set text in which a power is written e^{2}, where it changes. */
+/** Set text in which a power is written e^{2}, and a matrix W_q, where it changes. */
 export function typeset(element, text) {
   if (element.typeset === text) return;
   element.typeset = text;
   element.replaceChildren(
-    ...text.split(/\^\{([^}]*)\}/).map((bit, i) => (i % 2 ? h("sup", bit) : unbroken(bit))),
+    ...text.split(/\^\{([^}]*)\}/).flatMap((bit, i) => (i % 2 ? h("sup", bit) : mathText(bit))),
   );
 }

@@ -246,6 +246,9 @@ export function light(widget, lit, kind = "source") {
   }
 }
 
+/** An entry for `light` and the like: the elements of the frame that match. */
+export const partsOf = ({ frame }, selector) => ({ cells: [...frame.querySelectorAll(selector)] });
+
 /** A number that stands behind a sign: a negative one is in brackets. */
 const bracketed = (value, figure = format) => figure(value).replace(/^−.*/, "($&)");
 

@@ -2,6 +2,7 @@
 
 import { results } from "./boxes.js";
 import { h, setAttribute, setText } from "./dom.js";
+import { partsOf } from "./explain.js";
 import { weightKey } from "./keys.js";
 import { times } from "./numbers.js";
 import { pixelMap } from "./pixels.js";
@@ -82,6 +83,14 @@ export function headMaps({ label, output = "", read, chosen, choose, draw, ...ot
     },
   };
 }
+
+/** An entry: the pictures of some blocks, and what `shows` one of theirs, if it is of `layer`. */
+export const blocksOf = (widget, [from, to], layer, shows) =>
+  partsOf(
+    widget,
+    `.layers > :nth-child(n + ${from + 2}):nth-child(-n + ${to + 1}) .small` +
+      (from <= layer && layer < to ? `, ${shows}` : ""),
+  );
 headMaps.style = `${pixelMap.style}
 .layers { display: grid; gap: 6px; max-width: calc(3rem + var(--map, 7.375rem) * var(--heads, 4)); }
 .layer { display: grid; grid-template-columns: 3rem repeat(var(--heads), minmax(0, 1fr)); gap: 6px;

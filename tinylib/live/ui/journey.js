@@ -4,25 +4,38 @@
 //   says,   a sentence with the reader's own numbers
 //   lit,    the entries that it speaks of: { name, row, column }, of inputs and outputs
 //   moves,  what goes where: [{ from: { name, row, column }, to: the same }], if anything does
+//   fills,  the entries, or { cells }, that it computes: until then their places are empty
 //   code,   the line of tinylib that does it: { name, line }
 //   table,  rows of numbers shown below the sentence: { labels, rows: [{ name, numbers }] }
 //   torch,  the code that computes these numbers, for the reader to copy
 // }. The numbers are those that torch has sent.
 //
+// It is a film: while it is under way, what a later step computes is an empty outline, and tables
+// that a step does not use are dimmed. The page moves only for a press, never by the clock.
+//
 // One clock runs it: `at` is 0 before the first step, and 2.4 when four tenths of the third step's
 // movement are over. So it can be slid in both directions. Only transform and opacity are animated,
 // and not even these for a reader who wants no motion.
 
-import { scroller } from "./boxes.js";
+import { columnHeads, namedRow, resized, scroller } from "./boxes.js";
 import { copyAsTorch } from "./copy.js";
 import { h, setAttribute, setText, typeset } from "./dom.js";
 import { light } from "./explain.js";
-import { format } from "./numbers.js";
+import { format, times } from "./numbers.js";
 
 const MOVE = 600; // ms: the movement of a step
 const READ = 2400; // ms: what a reader gets for the sentence before Play goes on, at least
 const PER_LETTER = 34; // ms: and for each of its letters
+const STAGGER = 40; // ms: between two cells that a step fills
+const NARROW = 600; // px: in a narrower widget one table stands below the other
+const ENOUGH = 0.3; // of the widget, or of the window if that is smaller: else Play pauses
 const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+/** The elements that entries stand for. */
+const entries = (widget, list) =>
+  new Set(
+    list.flatMap(({ name, row, column, cells }) => cells ?? widget.cellsOf(name, row, column)),
+  );
 
 /** A copy of a cell that can move over the frame. */
 function ghostOf(cell, frame) {
@@ -36,11 +49,11 @@ function ghostOf(cell, frame) {
 }
 
 /** The movements of a step, which its clock holds: set(0) is before them, and set(1) after. */
-function movement(widget, layer, moves) {
+function movement(widget, layer, { moves = [], fills = [] }) {
   const animations = [];
-  const cells = ({ name, row, column }) => widget.cellsOf(name, row, column);
+  const filled = entries(widget, fills);
   for (const { from, to } of moves) {
-    const [given, targets] = [cells(from), cells(to)];
+    const [given, targets] = [from, to].map((one) => [...entries(widget, [one])]);
     if (!targets.length) continue;
     given.forEach((cell, i) => {
       const { ghost, box } = ghostOf(cell, layer);
@@ -61,6 +74,7 @@ function movement(widget, layer, moves) {
       );
     });
     for (const cell of targets) {
+      filled.delete(cell);
       animations.push(
         (cell.firstElementChild ?? cell).animate(
           [{ opacity: 0.15 }, { opacity: 0.15, offset: 0.75 }, { opacity: 1 }],
@@ -69,6 +83,11 @@ function movement(widget, layer, moves) {
       );
     }
   }
+  [...filled].forEach((cell, i) => {
+    const delay = Math.min(STAGGER * i, MOVE / 2);
+    const timing = { duration: MOVE - delay, delay, fill: "both" };
+    animations.push(cell.animate([{ opacity: 0 }, { opacity: 1 }], timing));
+  });
   for (const animation of animations) animation.pause();
   return {
     set(share) {
@@ -81,12 +100,61 @@ function movement(widget, layer, moves) {
   };
 }
 
+/** What a step says: its sentence, its line of code, and its numbers. */
+function stepContent(attributes = {}) {
+  const message = h("p.says", attributes);
+  const code = h("code");
+  const origin = h("span");
+  const source = h("p.code", origin, code);
+  const table = h("table.stages");
+  const stages = scroller(
+    { tabindex: "0", role: "group", "aria-label": "the numbers so far; they scroll sideways" },
+    table,
+  );
+  let torch = ""; // the code of this step
+  const copied = copyAsTorch(() => torch, "this step");
+  const fill = ({ labels, rows }) =>
+    table.replaceChildren(
+      columnHeads(null, ...labels.map((label) => label.replaceAll(/(?<=[,:]) /g, "\n"))),
+      h(
+        "tbody",
+        ...rows.map(({ name, numbers }) =>
+          namedRow(
+            [name],
+            numbers.map((value) => [value === null ? "" : format(value)]),
+          ),
+        ),
+      ),
+    );
+  return {
+    element: h(
+      "div.told",
+      { "data-output": "" },
+      h("div", message, source),
+      h("div", stages, copied.element),
+    ),
+    message,
+    show({ message: text, code: line, table: numbers, torch: program = "" }) {
+      typeset(message, text);
+      source.hidden = !line;
+      setText(origin, line ? `${line.name}: ` : "");
+      setText(code, line?.line ?? "");
+      stages.hidden = !numbers;
+      if (numbers) fill(numbers);
+      torch = program;
+      copied.element.hidden = !torch;
+      copied.follow();
+    },
+  };
+}
+
 /**
  * The bar that runs the steps, and the sentence of each. `name(widget)` is what is followed, and
  * `follow(widget)` what the steps get. `flows` are the outputs in the order in which they follow
- * from each other: after the last step those that an edit has changed flash in this order.
+ * from each other: after the last step those that an edit has changed flash in this order. In a
+ * narrow widget the panel stands behind that of the boxes `beside` in which the step ends.
  */
-export function journey(widget, { name, steps, follow = (one) => one, flows = [] }) {
+export function journey(widget, { name, steps, follow = (one) => one, flows = [], beside = "" }) {
   const last = steps.length;
   let [at, shown, playing] = [0, -1, false];
   let [clock, rest] = [0, 0]; // the number of the run; the wait between two of them
@@ -108,26 +176,18 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
       pause();
       set(Number(bar.value));
     },
+    change: () => find(shown), // let go: until then it must not move under the hand
   });
   const place = h("span.place");
-  const message = h("p.says", { role: "status" });
-  const code = h("code");
-  const origin = h("span");
-  const source = h("p.code", origin, code);
-  const table = h("table.stages");
-  const stages = scroller(
-    { tabindex: "0", role: "group", "aria-label": "the numbers so far; they scroll sideways" },
-    table,
-  );
-  let torch = ""; // the code of this step
-  const copied = copyAsTorch(() => torch, "this step");
-  const stepBox = h("div.told", { "data-output": "" }, message, source, stages, copied.element);
+  const content = stepContent({ role: "status" });
+  let script; // what all steps return, of the numbers that are shown
+  let [held, home] = [0, undefined]; // the width for which its height holds; what it stands behind
   const controls = h("div.controls", start, back, bar, next, place, close);
   const element = h(
     "div.journey",
     { role: "group", "aria-label": "follow one word", keydown: keys },
     controls,
-    stepBox,
+    content.element,
   );
 
   function keys(event) {
@@ -147,62 +207,93 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     if (step !== shown) showStep(step);
     moved?.set(step ? 1 - (step - at) : 0);
     bar.value = String(at);
-    const follow = `Follow ${name(widget)}${at < last ? "" : " again"}`;
+    const follow = at < last ? `Follow ${name(widget)}` : "Follow again";
     setText(start, playing ? "Pause" : at > 0 && at < last ? "Play on" : follow);
     back.disabled = at <= 0;
     next.disabled = at >= last;
   }
+
+  const stepOf = (step) => (script ??= steps.map((one) => one(follow(widget))))[step - 1];
 
   /** Light and say what this step does; 0 is before the first. */
   function showStep(step) {
     moved?.end();
     moved = undefined;
     shown = step;
-    stepBox.hidden =
-      bar.hidden =
-      back.hidden =
-      next.hidden =
-      place.hidden =
-      close.hidden =
-        step === 0;
+    const parts = [content.element, bar, back, next, place, close];
+    for (const part of parts) part.hidden = step === 0;
     element.classList.toggle("under-way", step > 0);
+    widget.frame?.classList.toggle("followed", step > 0);
     setText(place, `step ${step} of ${last}`);
     setAttribute(bar, "aria-valuetext", `step ${step} of ${last}`);
     if (!step) {
+      stand(0);
       light(widget, [], "lit");
+      shade(0);
       return;
     }
-    const one = steps[step - 1](follow(widget));
-    const { message: text, lit, moves = [], code: line, table: rows } = one;
-    typeset(message, text);
-    torch = one.torch ?? "";
-    copied.element.hidden = !torch;
-    copied.follow();
-    source.hidden = !line;
-    setText(origin, line ? `${line.name}: ` : "");
-    setText(code, line?.line ?? "");
-    light(widget, lit, "lit");
-    fill(rows);
+    const one = stepOf(step);
+    holdHeight();
+    content.show(one);
+    light(widget, one.lit, "lit");
+    shade(step);
     if (!still.matches) {
       widget.frame.append(layer);
-      moved = movement(widget, layer, moves);
+      moved = movement(widget, layer, one);
     }
   }
 
-  function fill(content) {
-    stages.hidden = !content;
-    if (!content) return;
-    const { labels, rows } = content;
-    const cells = (line) => line.map((value) => h("td", value === null ? "" : format(value)));
-    table.replaceChildren(
-      h("thead", h("tr", h("td"), ...labels.map((word) => h("th", { scope: "col" }, word)))),
-      h(
-        "tbody",
-        ...rows.map(({ name: title, numbers }) =>
-          h("tr", h("th", { scope: "row" }, title), ...cells(numbers)),
-        ),
-      ),
+  /** Leave empty what later steps compute, and dim what this one does not use. */
+  function shade(step) {
+    const marks = ["yet", "now", "dim"].map((mark) => `data-${mark}`);
+    const mark = (kind, cells) => cells.forEach((cell) => cell.setAttribute(`data-${kind}`, ""));
+    for (const old of widget.frame?.querySelectorAll(marks.map((one) => `[${one}]`)) ?? [])
+      for (const one of marks) old.removeAttribute(one);
+    if (!step) return;
+    const fills = (from, to) =>
+      entries(widget, times(to - from, (i) => stepOf(from + i + 1).fills ?? []).flat());
+    const done = fills(0, step);
+    mark(
+      "yet",
+      [...fills(step, last)].filter((cell) => !done.has(cell)),
     );
+    const now = fills(step - 1, step);
+    mark("now", now);
+    if (step === last) return; // it is whole again
+    const used = [...now, ...entries(widget, stepOf(step).lit), element];
+    const unused = (part) => used.every((one) => !part.contains(one) && !one.contains(part));
+    mark("dim", [...widget.frame.querySelectorAll("[data-output], .matrix")].filter(unused));
+  }
+
+  /** As high as the longest step needs it, so that nothing below moves from step to step. */
+  function holdHeight() {
+    if (held === element.clientWidth) return;
+    const probe = stepContent();
+    content.element.style.minHeight = "";
+    controls.after(probe.element);
+    const heights = times(last, (i) => {
+      probe.show(stepOf(i + 1));
+      return Math.ceil(probe.element.getBoundingClientRect().height);
+    });
+    probe.element.remove();
+    content.element.style.minHeight = `${Math.max(...heights)}px`;
+    held = element.clientWidth;
+  }
+
+  /** The box behind which it stands at this step. */
+  function boxOf(step) {
+    home ??= element.previousElementSibling;
+    const narrow = step && beside && widget.frame.clientWidth < NARROW;
+    return (narrow && goalOf(step)?.closest(beside)) || home;
+  }
+  const goalOf = (step) => [...entries(widget, stepOf(step).lit.slice(-1))][0];
+
+  /** Stand behind that box, and keep the focus. */
+  function stand(step) {
+    if (!element.isConnected || boxOf(step) === element.previousElementSibling) return;
+    const focused = /** @type {ShadowRoot} */ (element.getRootNode()).activeElement;
+    boxOf(step)?.after(element);
+    if (element.contains(focused)) /** @type {any} */ (focused).focus({ preventScroll: true });
   }
 
   /** Go to this step; forward it moves. */
@@ -210,29 +301,41 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     pause();
     const goal = Math.max(0, Math.min(last, step));
     run(goal, goal < at ? goal : Math.max(at, goal - 1));
+    find(goal);
   }
 
-  /** Bring what this step is about into sight, above the bar. */
-  function find(step) {
-    const { lit, moves = [] } = steps[step - 1](follow(widget));
-    const { name: table, row, column } = moves.at(-1)?.to ?? lit.at(-1);
-    const [cell] = widget.cellsOf(table, row, column);
-    const { top, bottom } = cell?.getBoundingClientRect() ?? {};
-    const low = Math.min(innerHeight, element.getBoundingClientRect().top);
-    if (top < 60 || bottom > low)
-      cell.scrollIntoView({ block: "center", behavior: still.matches ? "auto" : "smooth" });
+  /**
+   * Bring what this step lights into sight, with the panel, or at least its sentence, and if there
+   * is room what the steps `until` that one light: only for a press, and at once.
+   */
+  function find(step, until = step) {
+    if (!step) return;
+    stand(step);
+    const later = times(until - step + 1, (i) => [
+      ...entries(widget, stepOf(until - i).lit),
+    ]).flat();
+    for (const part of [...later, element, goalOf(step), content.message])
+      part?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
+  }
+
+  /** Whether what this step is about is in sight, so that the clock may go on to it. */
+  function inSight(step) {
+    const top = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
+    const parts = [goalOf(step) ?? element, content.message];
+    const boxes = parts.map((part) => part.getBoundingClientRect());
+    const seen = boxes.every((box) => box.top >= Math.min(top, 60) && box.bottom <= innerHeight);
+    return seen && boxOf(step) === element.previousElementSibling;
   }
 
   /** Let the clock run from this moment to the end of a step, and then call `then`. */
   function run(step, from, then = () => {}) {
     clock += 1;
     const own = clock;
-    if (step > 0) find(step);
     const begun = performance.now();
     const tick = () => {
       if (own !== clock || !element.isConnected) return; // stopped, or another run has begun
       const passed = (performance.now() - begun) / MOVE;
-      const moment = still.matches ? step : Math.min(step, from + passed);
+      const moment = still.matches ? step : Math.min(step, Math.max(from + passed, step - 0.999));
       set(moment);
       if (moment < step) requestAnimationFrame(tick);
       else then();
@@ -246,24 +349,49 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
         pause();
         set(last);
       } else {
-        rest = setTimeout(() => advance(step + 1), READ + PER_LETTER * message.textContent.length);
+        const letters = content.message.textContent.length;
+        rest = setTimeout(() => goOn(step + 1), READ + PER_LETTER * letters);
       }
     });
   }
+  /** The clock goes on to a step that can be seen, and else waits for a press. */
+  function goOn(step) {
+    if (inSight(step)) advance(step);
+    else stop();
+  }
   function play() {
     if (playing) {
-      pause();
-      set(at);
+      stop();
+      return;
+    }
+    if (at >= last) set(0);
+    const step = Math.floor(at) + 1;
+    if (still.matches) {
+      go(step); // each press is one step
       return;
     }
     playing = true;
-    if (at >= last) set(0);
-    advance(Math.floor(at) + 1);
+    advance(step);
+    find(step, last);
+    inView.observe(widget.frame);
   }
+  /** A reader who has scrolled away is let go: it pauses, and its button says so. */
+  const inView = new IntersectionObserver(
+    (changes) => {
+      const { intersectionRect: seen, boundingClientRect: box, rootBounds } = changes.at(-1);
+      if (seen.height < ENOUGH * Math.min(box.height, rootBounds?.height ?? innerHeight)) stop();
+    },
+    { threshold: times(51, (i) => i / 50) },
+  );
   function pause() {
+    inView.disconnect();
     clearTimeout(rest);
     clock += 1;
     playing = false;
+  }
+  function stop() {
+    pause();
+    set(at);
   }
   function leave() {
     pause();
@@ -289,6 +417,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     before = outputs;
   }
 
+  resized(() => shown > 0 && holdHeight(), element);
   return {
     element,
     reset: () => set(0),
@@ -305,7 +434,8 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
       if (widget.behind) return; // the answer is still on its way
       flash(outputs);
       shown = -1; // the numbers in its sentence may have changed
-      set(at);
+      script = undefined;
+      queueMicrotask(() => set(at)); // when every part has filled its cells
     },
   };
 }
@@ -313,36 +443,59 @@ journey.style = `${copyAsTorch.style}
 .frame { position: relative; }
 .journey { border: 1px solid var(--line); border-radius: 8px; padding: 6px 10px;
   background: var(--ground); }
-.journey.under-way { position: sticky; bottom: 8px; z-index: 2; }
-.journey.under-way ~ .explained { position: static; }
-.controls { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; }
+.journey.under-way { width: 100%; }
+.followed .explained { position: static; }
+.controls { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; }
 .journey:not(.under-way) .start { border-color: var(--accent); background: var(--accent);
   color: var(--ground); font-weight: 600; padding: 4px 14px; }
-.controls input[type=range] { flex: 1 1 7.5rem; min-width: 5.625rem; }
-.controls .place { font-size: var(--size-note); color: var(--soft);
+.controls input[type=range] { flex: 1 1 3rem; min-width: 3rem; }
+.controls .place { font-size: var(--size-note); color: var(--soft); white-space: nowrap;
   font-variant-numeric: tabular-nums; }
-.journey .says { margin: 6px 0 0; min-height: 3.2em; line-height: 1.6; max-width: 90ch;
+.journey > .told { display: flex; flex-wrap: wrap; gap: 4px 24px; align-content: flex-start;
+  align-items: flex-end; position: relative; margin-top: 6px; }
+.journey > .told > div { min-width: 0; }
+.journey > .told > div:is(:first-child, :has(.snippet)) { flex: 1 1 24rem; align-self: flex-start; }
+.told .copying { justify-content: flex-end; margin-top: 4px; }
+.journey .says { margin: 0; line-height: 1.6; max-width: 90ch;
   font-variant-numeric: tabular-nums; }
-.journey .code { margin: 2px 0 0; font-size: var(--size-note); min-height: 1.6em; color:
-  var(--soft); overflow-wrap: anywhere; }
+.journey .code { margin: 2px 0 0; font-size: var(--size-note); color: var(--soft);
+  overflow-wrap: anywhere; }
 .journey code { padding: 1px 5px; border-radius: 4px; color: var(--text); font: var(--size-note)/1.6
   var(--mono); background: color-mix(in oklab, var(--ground), var(--accent) 14%); }
-.stages { margin: 4px 0 0; font-size: var(--size-note); }
-.stages :is(td, th) { padding: 1px 7px 1px 0; text-align: right; font-size: var(--size-note); }
+.stages { margin: 0; font-size: var(--size-note); }
+.stages :is(td, th) { padding: 1px 4px; text-align: center; font-size: var(--size-note);
+  min-width: 2.75rem; }
+.stages :is(tbody th, thead td) { padding-left: 0; text-align: left; }
 .stages th { max-width: none; }
+.stages thead th { white-space: pre-line; vertical-align: bottom; }
 .stages tbody tr:last-child td { font-weight: 650; color: var(--text); }
-td.lit, .matrix input.lit { box-shadow: inset 0 0 0 2px var(--accent); }
+.frame :is(td, .matrix input).lit.lit { box-shadow: inset 0 0 0 2px var(--accent); }
+/* What is not computed yet: its place, which is neither read out nor pressed. */
+[data-yet] { visibility: hidden; position: relative; background: none !important; }
+[data-yet]::before { content: ""; visibility: visible; position: absolute; inset: 1px;
+  border: 1px dotted var(--soft); border-radius: 4px; pointer-events: none; }
+[data-yet].lit { visibility: visible; }
+[data-yet].lit > * { visibility: hidden; }
+[data-yet] [data-yet]::before, span[data-yet]:not(.pixel-map)::before { display: none; }
+:has(> [data-yet], > label > [data-yet]) { --tl-heat: 0 !important; }
+[data-dim] { opacity: .3; }
+[data-dim] [data-dim], [data-dim]:is(:hover, :focus-within), .explained[data-dim]:not(.idle) {
+  opacity: 1; }
 .ghosts { position: absolute; inset: 0; pointer-events: none; z-index: 3; }
 .ghost { position: absolute; display: grid; place-items: center; font-size: var(--size-note);
   border: 2px solid var(--accent); border-radius: 5px; background: var(--ground);
   font-variant-numeric: tabular-nums; }
-@container widget (min-width: 53.75rem) {
-  .told { position: relative; }
-  .told > .copying:not(:has(.snippet)) { position: absolute; right: 0; bottom: 0; }
+.followed .scroll { scroll-padding-inline: 0 44px; } /* where it fades */
+@container widget (width < 600px) { /* whatever its button says, the line holds it */
+  .controls .place { flex: 1 0 100%; order: 1; }
 }
 @container widget (min-width: 53.75rem) { /* a button beside the title, until it is under way */
-  .frame > .journey:not(.under-way) { position: absolute; top: 7px; right: 16px; border: 0;
-    padding: 0; }
+  :is(.frame, .side) > .journey:not(.under-way) { position: absolute; top: 7px; right: 16px;
+    border: 0; padding: 0; }
 }
-@media print { .journey { display: none; } }
+@media print {
+  .journey, [data-yet]::before { display: none; }
+  [data-yet], [data-yet] > * { visibility: visible !important; }
+  [data-dim] { opacity: 1; }
+}
 `;

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { format } from "./numbers.js";
 
-/** The key of weights, 0 to 1 for all of them; `masked` says what is hatched. */
+/** The key of shares, 0 to 1 for all of them; `masked` says what is hatched. */
 export function weightKey(masked = "masked") {
   const hatched = h("span.hatched");
   const message = masked ? [hatched, h("span", masked)] : [];
@@ -26,7 +26,7 @@ export const KEYS = `
 .ramp-key { display: flex; flex-wrap: wrap; gap: 2px 6px; align-items: center; margin: 6px 0 0;
   color: var(--soft); font-size: var(--size-small); font-variant-numeric: tabular-nums; }
 .ramp-key i { width: 4.5rem; height: .625rem; border: 1px solid var(--line); border-radius: 2px;
-  background: linear-gradient(to right in oklab, var(--ground), var(--weight)); }
+  background: linear-gradient(to right in oklab, var(--ground), var(--tone, var(--weight))); }
 /* where the ink grows with the square root of the weight */
 .ramp-key.root i { background: linear-gradient(to right in oklab, var(--ground), color-mix(in oklab,
   var(--ground), var(--weight) 32%) 10%, color-mix(in oklab, var(--ground), var(--weight) 50%) 25%,

@@ -6,19 +6,28 @@ import { linksTo, problem, readLink, writeLink } from "../page/inputs.js";
 const OLDER =
   "This link was made with an older generator of random numbers: the same seed draws others now.";
 
-/** Put a link to what the widget shows into the address and the clipboard. */
+/**
+ * Put a link to what the widget shows into the address and the clipboard. A view may say by
+ * `toShare()` to which `page` it leads, the `state` that it holds, if any, and a `message` on it.
+ */
 export async function share(widget, id) {
-  const link = writeLink(id, widget.state());
-  history.replaceState(history.state, "", link);
+  const {
+    state,
+    page = location.href.split("#")[0],
+    message = "It holds your words and numbers.",
+  } = widget.toShare?.() ?? { state: widget.state() };
+  const hash = state ? new URL(writeLink(id, state)).hash : "";
+  if (state) history.replaceState(history.state, "", hash);
+  const link = `${page}${hash}`;
   try {
     await navigator.clipboard.writeText(link);
-    widget.announce("The link is in the clipboard; it holds your words and numbers.", "hint");
+    widget.announce(`The link is in the clipboard. ${message}`, "hint");
   } catch {
     // no permission, or not a secure page: let the reader copy it
     widget.linkField.hidden = false;
     widget.linkField.value = link;
     widget.linkField.select();
-    widget.announce("Copy the link below; it holds your words and numbers.", "hint");
+    widget.announce(`Copy the link below. ${message}`, "hint");
   }
 }
 

@@ -35,6 +35,9 @@ const inkAt = (name, dark) =>
 /** Red, green and blue of a colour of the palette, as a canvas wants them, on the page as it is. */
 export const inkOf = (name) => inkAt(name, scheme.dark);
 
+/** A colour of the palette in a picture that looks alike on every page. */
+export const lightInk = (name) => (COLOURS[name] ?? PALETTE.page[name])[0];
+
 /** How much light a colour sends, as WCAG 2 defines it. */
 const luminance = (colour) => {
   const [r, g, b] = colour.map((c) =>

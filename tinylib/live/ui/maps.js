@@ -28,7 +28,7 @@ export function wordMap({
   const parts = [caption, h("thead", head), body];
   const table = h("table.heat.weight.word-map", { "data-output": output }, ...parts);
   const box = { tabindex: "0", role: "group", "aria-label": `${label}; it scrolls sideways` };
-  const keyLine = h("p.key", h("span.gold"), `outlined: ${key}`);
+  const keyLine = h("p.key", h("span.gold", "0.9"), `outlined: ${key}`);
   const choose = (t) => ({ click: () => pick(t), focus: () => pick(t) });
   const line = (columns) => (t) => {
     const name = h(
@@ -97,8 +97,9 @@ wordMap.style = `
 .word-map caption:empty { display: none; }
 .word-map td span { width: 1.9375rem; }
 .word-map tbody td { position: relative; }
-.word-map .gold::after, .key .gold { content: ""; position: absolute; inset: -1px; outline: 1px
-  solid var(--ground); border: 3px double var(--text); border-radius: 3px; pointer-events: none; }
+.word-map .gold::after, .key .gold::after { content: ""; position: absolute; inset: -1px;
+  outline: 1px solid var(--ground); border: 3px double var(--text); border-radius: 3px;
+  pointer-events: none; }
 .word-map tbody th, .word-map thead td { position: sticky; left: 0; z-index: 1;
   background: var(--ground); }
 .word-map tbody th { max-width: 8.125rem; padding: 0; }
@@ -115,7 +116,8 @@ wordMap.style = `
 .word-map thead .long span { max-height: 6rem; }
 .key { margin: 4px 0 0; font-size: var(--size-note); color: var(--soft); display: flex; gap: 8px;
   align-items: center; }
-.key .gold { position: static; width: 1.125rem; height: 1rem; flex: none; }
+.key .gold { position: relative; width: 1.9375rem; line-height: 1.25rem; text-align: center;
+  font-size: var(--size-small); --tl-heat: .9; ${shaded("weight")} }
 @container widget (min-width: 53.75rem) { /* so that all of it is seen at once */
   .word-map td span { height: 1.5rem; line-height: 1.5rem; }
   .word-map tbody th > :is(button, div) { height: 1.5rem; min-height: 1.5rem; }

@@ -1,5 +1,6 @@
 // A plane with axes: curves, what stands at a place in it, lines across it, and what is dragged.
 
+import { resized } from "./boxes.js";
 import { h, setAttribute, setText, svgPart } from "./dom.js";
 import { fillList } from "./sentences.js";
 
@@ -38,6 +39,78 @@ export const through = (points) =>
 export const dotsAt = (points) =>
   points.map((point) => `M${point.map(digits).join(" ")}h0`).join("") || "M0 0";
 
+// What is written in a plane; ticks stay where they are, and names make room.
+const NAMES = ".rule b, .name, .number, .moment b";
+const MARKS = ".dot, .spot, .ball, .rule"; // which no name should cover, except its own line
+
+const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+
+/** Whether a line through points [x, y], which go from left to right, comes through the box. */
+const crosses = (points, { left, right, top, bottom }) =>
+  points.some(([x, y], i) => {
+    const [from, at] = points[i - 1] ?? [x, y];
+    if (x < left || from > right) return false;
+    const height = (to) => (x > from ? at + ((y - at) * (to - from)) / (x - from) : y);
+    const [start, end] = [height(Math.max(from, left)), height(Math.min(x, right))];
+    return Math.min(start, end) < bottom && Math.max(start, end) > top;
+  });
+
+/**
+ * Where names would cover a tick or another name, or stand on one of the `curves`, those behind go
+ * to the nearest place that is free: beside what they name, and that of a line along it, too. The
+ * places of all names are read first, and written afterwards.
+ */
+function keepApart(element, svg, curves) {
+  const names = [...element.querySelectorAll(NAMES)].filter((name) => name.checkVisibility?.());
+  for (const name of names) name.style.translate = "";
+  const area = svg.getBoundingClientRect();
+  const boxOf = (/** @type {Element} */ one) => {
+    const { left, right, top, bottom } = one.getBoundingClientRect();
+    return { left, right, top, bottom };
+  };
+  const taken = [...element.querySelectorAll(".tick, .named")].map(boxOf);
+  const marks = [...element.querySelectorAll(MARKS)].map((mark) => ({ mark, box: boxOf(mark) }));
+  const boxes = names.map(boxOf);
+  const lines = curves(area);
+  boxes.forEach(({ left, right, top, bottom }, i) => {
+    if (left === right) return;
+    const line = names[i].closest(".rule");
+    const [wide, step] = [right - left, bottom - top + 4];
+    const far = area.width - wide - 8;
+    const both = (by) => [by, -by];
+    const [aside, downward] = line?.classList.contains("y")
+      ? [
+          [0, -far / 2, -far],
+          [0, step],
+        ]
+      : line
+        ? [both(wide + 4).concat(0), [0, step, 2 * step, 3 * step]]
+        : [[0, wide / 2 + 9, wide + 9].flatMap(both), [0, step / 2, step, 2 * step].flatMap(both)];
+    const places = downward.flatMap((down) =>
+      aside.map((across) => ({
+        ...{ across, down, left: left + across, right: right + across },
+        ...{ top: top + down, bottom: bottom + down },
+      })),
+    );
+    const others = marks.filter(({ mark }) => mark !== line);
+    const cost = (box) => {
+      const moved = box.across || box.down;
+      const out = box.left < area.left || box.right > area.right || box.bottom > area.bottom;
+      return (
+        1000 * taken.filter((other) => meet(box, other)).length +
+        (moved && (out || box.top < area.top) ? 100 : 0) +
+        15 * others.filter((other) => meet(box, other.box)).length +
+        (lines.some((points) => crosses(points, box)) ? 10 : 0) +
+        Math.hypot(box.across, box.down) / (line ? far : 20)
+      );
+    };
+    const costs = places.map(cost);
+    const best = places[costs.indexOf(Math.min(...costs))];
+    if (best.across || best.down) names[i].style.translate = `${best.across}px ${best.down}px`;
+    taken.push(best);
+  });
+}
+
 /**
  * A plane whose axes have the ends `x` and `y`, each [low, high]; it is `height` px high. `ticks`
  * has for each axis the numbers beside it, or [number, text]; `grid` too, where lines go through
@@ -64,6 +137,28 @@ export function plane({
   const size = { class: `plane ${name}`, style: `height: ${height / 16}rem` };
   const element = h("div", { ...size, ...aria }, svg, scale);
 
+  let asked = 0;
+  /** The curves in pixels, without areas, which end where they began. */
+  const inPixels = ({ left, top, width, height }) =>
+    curves
+      .map((curve) => curve.getAttribute("d") ?? "")
+      .filter((d) => !d.endsWith("Z"))
+      .map((d) =>
+        [...d.matchAll(/[ML](\S+?) ([-\d.]+)/g)].map(([, across, up]) => [
+          left + width * share("x", Number(across)),
+          top + height * (1 - share("y", Number(up))),
+        ]),
+      );
+  /** In the next frame, when all is in its place. */
+  const arrange = () => {
+    cancelAnimationFrame(asked);
+    asked = requestAnimationFrame(() => {
+      if (element.checkVisibility?.({ contentVisibilityAuto: true }))
+        keepApart(element, svg, inPixels);
+    });
+  };
+  resized(arrange, element);
+
   const share = (axis, value) => (value - ends[axis][0]) / (ends[axis][1] - ends[axis][0]);
   /** Bring an element to a place; where no x or no y is given, that stays. */
   const put = (placed, across, up) => {
@@ -73,6 +168,7 @@ export function plane({
     ];
     if (placed.style.left !== left) placed.style.left = left;
     if (placed.style.top !== top) placed.style.top = top;
+    arrange();
   };
   /** The plane reaches as far as this now. */
   const reach = (now) => {
@@ -128,6 +224,7 @@ export function plane({
         line.classList.toggle("late", axis === "x" && share("x", to) > 0.5);
         put(line, axis === "x" ? to : undefined, axis === "y" ? to : undefined);
         setText(line.firstChild, name);
+        arrange();
       };
       set(value, text);
       element.append(line);
@@ -144,8 +241,10 @@ plane.style = `
   vector-effect: non-scaling-stroke; stroke-linecap: round; stroke-linejoin: round; }
 .plane .grid { stroke: var(--line); stroke-width: 1; opacity: .5; }
 .plane .tick { position: absolute; color: var(--soft); pointer-events: none; white-space: nowrap;
-  font-variant-numeric: tabular-nums; }
-.plane .tick.x { transform: translate(-50%, 3px); }
+  font-variant-numeric: tabular-nums; line-height: 1.2; }
+.plane .tick.x { transform: translate(-50%, 7px); }
+.plane :is(.rule b, .name, .number, .moment b) { text-shadow: 0 0 2px var(--ground),
+  0 0 2px var(--ground), 0 0 3px var(--ground), 0 0 3px var(--ground); } /* on a curve */
 .plane .tick.y { transform: translate(calc(-100% - 6px), -50%); }
 .spot { position: absolute; width: .875rem; height: .875rem; margin: -.4375rem; border-radius: 50%;
   background: var(--tone, var(--text)); border: 2.5px solid var(--ground);

@@ -167,8 +167,8 @@ progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent)
     color: ButtonText !important; }
   .pick.chosen { forced-color-adjust: none; background: SelectedItem; color: SelectedItemText; }
   .pick.chosen .about { color: inherit; }
-  :is([aria-pressed=true], [aria-selected=true], .chosen:not(.pick), .query:not([hidden])) {
-    outline: 2px solid Highlight; outline-offset: -2px; }
+  :is([aria-pressed=true], [aria-selected=true], .chosen:not(.pick), .query:not([hidden]), .taken,
+    .at:not(p)) { outline: 2px solid Highlight; outline-offset: -2px; }
   :is(button, input, select, textarea):disabled { color: GrayText; border-color: GrayText;
     opacity: 1; }
   .problem { border: 2px solid CanvasText; }

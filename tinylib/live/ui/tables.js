@@ -201,7 +201,7 @@ export function heatMap(widget, name, label, shading = "weight", explain = undef
  * `of` names what is mixed, as in v(word); without it, it is the words' own vectors.
  */
 export function mixture(widget, weights, result, of = (_widget) => "") {
-  const line = h("p.note", { "data-output": "" });
+  const line = h("p.note.mixture", { "data-output": "" });
   return {
     element: line,
     shows: "outputs",

@@ -38,7 +38,7 @@ export function byArrows(event, at, last) {
 
 /**
  * Writes on by itself, edit by edit, from a click on the button `go` until it ends or the reader
- * steps in: by Stop, a key, the text, or any edit. Each `step(field)` makes an edit of that field;
+ * steps in: by Pause, a key, the text, or any edit. Each `step(field)` makes an edit of that field;
  * it returns `false` to wait for an answer that has not come yet, or a text: why it ends.
  */
 export function autoContinue(widget, go, step) {
@@ -46,7 +46,7 @@ export function autoContinue(widget, go, step) {
   let doneWith = ""; // the inputs at the end, which the note describes
   const now = () => JSON.stringify(widget.inputs);
   const note = h("p.note.told", { role: "status" });
-  const halt = h("button", { class: go.className, hidden: true, click: () => stop() }, "Stop");
+  const halt = h("button", { class: go.className, hidden: true, click: () => stop() }, "Pause");
   const show = () => {
     const focused = go.getRootNode().activeElement;
     [go.hidden, halt.hidden] = [Boolean(job), !job];

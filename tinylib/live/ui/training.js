@@ -14,8 +14,8 @@ import {
 import { ask, halt } from "../page/trainer.js";
 import { choice } from "./controls.js";
 import { h, mathText, setAttribute, setText } from "./dom.js";
-import { animate, appear } from "./motion.js";
-import { percent, whole } from "./numbers.js";
+import { appear } from "./motion.js";
+import { whole } from "./numbers.js";
 import { finish } from "./parts.js";
 import { plane, through } from "./plot.js";
 import { fillList } from "./sentences.js";
@@ -106,6 +106,9 @@ export function seeds(widget) {
 const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round(ms))} ms`);
 
 /**
+ * `begin()` readies what is learned; if it is false, nothing starts. The part's `keeper` is the
+ * element that offers to keep a run.
+ *
  * Start, Pause, one step, and back to the beginning; how far it is. `says(ms)` puts the time of a
  * step in other words. With `pause`, each step is seen, `pause` ms after the one before. In a
  * page a run can be kept, saved as a file and loaded again, as `saved` says:
@@ -116,6 +119,7 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
 export function trainingBar(
   widget,
   {
+    begin = () => true,
     rateText = silent,
     chunkMs = CHUNK_MS,
     pause: gap = 0,
@@ -139,7 +143,7 @@ export function trainingBar(
   let timer = 0;
   let heard; // the last answer: inputs that were just sent have none yet
 
-  const at = () => widget.readOutputs().losses.data.length;
+  const at = () => pastOf(widget).steps;
   const ready = () => !widget.behind && !widget.model.get("unfinished");
   const advance = (count) => {
     from = at();
@@ -177,11 +181,12 @@ export function trainingBar(
     announcement?.update(widget.inputs);
   };
   const start = () => {
+    if (!begin()) return;
     widget.remember(Symbol("training"));
-    [running, wanted] = [true, false];
+    [running, wanted, from] = [true, false, 0];
     widget.stream(true, true);
     show();
-    run();
+    if (ready() || widget.model.get("error")) run(); // else as soon as the answer is there
   };
   const go = h("button.main", { "data-input": "steps", click: start });
   const pause = h("button.main", { hidden: true, click: stop }, "Pause");
@@ -191,7 +196,7 @@ export function trainingBar(
       "data-input": "steps",
       click: () => {
         if (running) stop();
-        step();
+        if (begin()) step();
       },
     },
     "One step",
@@ -236,9 +241,8 @@ export function trainingBar(
   widget.model.on("change:error", () => {
     if (widget.model.get("error") && running) stop();
   });
-  const announcement = success
-    ? successLine(widget, success, { stop, go, isRunning: () => running })
-    : null;
+  const isRunning = () => running;
+  const announcement = success && successLine(widget, success, { stop, go, isRunning });
   const keeping = inPage && saved ? keeper(widget, saved, { at, stop, ready }) : null;
   return {
     element: h(
@@ -247,6 +251,7 @@ export function trainingBar(
       ...[announcement, keeping].flatMap((part) => part?.element ?? []),
     ),
     reset: stop,
+    keeper: keeping?.element,
     update(inputs) {
       const steps = at();
       far.value = steps;
@@ -348,25 +353,18 @@ function successLine(
   const said = h("p.said", { role: "status" });
   const offers = h("div.next");
   let [shown, offered, still] = ["", "", false];
-  const halted = h(
-    "button",
-    {
-      click: () => {
-        stop();
-        go.focus();
-        widget.repaint("outputs");
-      },
-    },
-    "Nothing changes any more: stop here",
-  );
+  const rest = () => {
+    stop();
+    go.focus();
+  };
+  const halted = h("button", { click: rest }, "Nothing changes any more: stop here");
   const experiment = ([label, settings]) =>
     h(
       "button",
       {
         "data-input": Object.keys(settings).join(" "),
         click: () => {
-          stop();
-          go.focus();
+          rest();
           widget.edit(Symbol("next"), (to) => Object.assign(to, settings, { steps: 0 }));
         },
       },
@@ -893,38 +891,4 @@ lossCurve.style = `${plane.style}
 .runs .share i { border-color: var(--tone); }
 .runs .second i { border-color: var(--vermilion); border-top-style: dotted; }
 .runs b { font-weight: 600; }
-`;
-
-/** A share that grows while a model learns: a bar with its name and its value; ✓ once it may. */
-export function gauge(label, { most = 1, goal = undefined } = {}) {
-  const bar = h("i");
-  const value = h("b");
-  const check = h("b.check", { hidden: true }, "✓");
-  const element = h(
-    "div.gauge",
-    h("span.label", label),
-    h("span.track", bar, ...(goal ? [h("u", { style: `left: ${100 * goal}%` })] : [])),
-    h("span.value", value, check),
-  );
-  return {
-    element,
-    set(share, reached = false) {
-      if (reached && check.hidden)
-        animate(check, [{ transform: "scale(2.5)" }, { transform: "none" }], { duration: 600 });
-      check.hidden = !reached;
-      bar.style.width = `${(100 * Math.min(1, share / most)).toFixed(1)}%`;
-      setText(value, percent(share));
-    },
-  };
-}
-gauge.style = `
-.gauge { display: grid; grid-template-columns: minmax(0, 11em) minmax(5rem, 1fr) 5em; gap: 10px;
-  align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
-.gauge .track { position: relative; height: .625rem; background: color-mix(in oklab, var(--ground),
-  var(--line) 60%); border-radius: 5px; }
-.gauge .track i { display: block; height: 100%; border-radius: 5px;
-  background: var(--tone, var(--probability)); }
-.gauge .value { display: flex; gap: 5px; }
-.gauge .check { color: var(--tone, var(--probability)); }
-.gauge .track u { position: absolute; top: -3px; bottom: -3px; border-left: 2px solid var(--text); }
 `;

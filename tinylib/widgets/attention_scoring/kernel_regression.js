@@ -494,7 +494,7 @@ plot.style = `${plane.style}
 .point.chosen .dot { box-shadow: 0 0 0 2px var(--ground), 0 0 0 3.5px var(--accent); }
 .point .number { position: absolute; bottom: 100%; margin-bottom: -6px;
   font-size: var(--size-small);
-  line-height: 1; color: var(--soft); text-shadow: 0 0 2px var(--ground), 0 0 2px var(--ground); }
+  line-height: 1; color: var(--soft); }
 .point.below .number { bottom: auto; top: 100%; margin: -6px 0 0; }
 `;
 legend.style = `

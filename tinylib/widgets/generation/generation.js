@@ -5,7 +5,7 @@ import { results } from "../../live/ui/boxes.js";
 import { candidateLine, candidateList, fillCandidate, scaleFor } from "../../live/ui/candidates.js";
 import { action, radio, redraw } from "../../live/ui/controls.js";
 import { h, readOnce, setAttribute, setHeat, setLength, setText } from "../../live/ui/dom.js";
-import { chance, explainable } from "../../live/ui/explain.js";
+import { chance, explainable, partsOf } from "../../live/ui/explain.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { drop } from "../../live/ui/motion.js";
@@ -538,6 +538,7 @@ function followed(widget) {
     chosen: called(names[T + at]),
     best: topK(before, Math.min(SHOWN, vocabulary.length)),
     afterPrompt: S > T, // else the prompt is read, all at once
+    widget,
     inputs: widget.inputs,
     code: widget.spec.facts.code,
   };
@@ -576,7 +577,7 @@ const STEPS = [
     lit: [characterAt(S - 1)],
     code: code.append,
   }),
-  ({ L, H, S, names, read, attentionRow, code }) => {
+  ({ widget, L, H, S, names, read, attentionRow, code }) => {
     const found = Array.from({ length: L * H }, (_, head) => {
       const [most] = topK(attentionRow(head), 1);
       return { head, most, weight: attentionRow(head)[most] };
@@ -590,6 +591,7 @@ const STEPS = [
         `${most === S - 1 ? `${read} itself` : called(names[most])}.`,
       lit: [characterAt(most), characterAt(S - 1)],
       moves: most < S - 1 ? [{ from: characterAt(most), to: characterAt(S - 1) }] : [],
+      fills: [partsOf(widget, ".heads .small, .looks")],
       code: code.attend,
       table: {
         labels: found
@@ -607,12 +609,13 @@ const STEPS = [
         `model ${called(vocabulary[best[0]])} is the likeliest, with ` +
         `${percentOf(before[best[0]])}.`,
       lit: [characterAt(S - 1)],
+      fills: [{ name: "next" }],
       code: code.last,
       table: likeliestTable(view, { logit: logits, probability: before }),
     };
   },
   (view) => {
-    const { before, after, vocabulary, inputs, code } = view;
+    const { widget, before, after, vocabulary, inputs, code } = view;
     const { temperature } = inputs;
     const left = drawable(inputs, after);
     const idle = temperature === 1 && left === vocabulary.length;
@@ -623,11 +626,12 @@ const STEPS = [
         : `Temperature, top-k and top-p leave ${left} of ${vocabulary.length} characters, and ` +
           "their probabilities sum to 1 again.",
       lit: [{ name: "next", row: 0, column: 0 }],
+      fills: [partsOf(widget, ".nexts .q, .cut-mass")],
       code: code.process,
       table: likeliestTable(view, { "by the model": before, "after the knobs": after }),
     };
   },
-  ({ at, tokens, vocabulary, after, chosen, T, inputs: { seed }, code }) => {
+  ({ widget, at, tokens, vocabulary, after, chosen, T, inputs: { seed }, code }) => {
     const u = uniform(seed, at + 1)[at];
     const own = after[tokens[at]];
     const certain = after.some((share) => share === 1);
@@ -640,16 +644,18 @@ const STEPS = [
           ? `${chosen} is written, which had ${percent(own)}.`
           : `You have taken ${chosen} of the ${vocabulary.length} instead.`),
       lit: [characterAt(T + at)],
+      fills: [characterAt(T + at), partsOf(widget, ".line:has(.strip), .fell")],
       code: code.draw,
     };
   },
-  ({ T, at, S, chosen, inputs: { cached } }) => ({
+  ({ widget, T, at, S, chosen, inputs: { cached } }) => ({
     message:
       `Now ${chosen} is the last character, and the next step feeds it to the model: ` +
       (cached
         ? `one character instead of ${S + 1}, because ${S} keys and values are there already.`
         : `with the ${S} before it, because nothing was kept. Tick the box, and follow it again.`),
     lit: [characterAt(T + at)],
+    fills: [partsOf(widget, `.own > :nth-child(n + ${at + 1})`)],
     code: undefined,
   }),
 ];
@@ -742,6 +748,7 @@ page.style = `${TEXT_STYLE}
 .t.lit, .candidate.lit { outline: 2px solid var(--accent); outline-offset: -1px; }
 .page:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .looks { min-height: 4.8em; }
+.page:has(+ [data-yet]) .t { --tl-heat: 0 !important; }
 .given { color: var(--soft); cursor: default; }
 .given .t { color: inherit; }
 .own { outline: none; }
@@ -815,6 +822,7 @@ export default live(
       ui.boxed(
         "side",
         ui.use(candidates),
+        ui.use(journey, { name, steps: STEPS, follow: followed, beside: ".side > .column" }),
         ui.use(fall),
         ui.use(folded, "What all heads attend to", ui.use(heads)),
         ui.toggle("cached", "keep keys and values; if off, all is read again each time"),
@@ -822,7 +830,6 @@ export default live(
         ui.explanation(),
       ),
     ),
-    ui.use(journey, { name, steps: STEPS, follow: followed }),
     ui.use(tree),
   ],
   { wide: true },

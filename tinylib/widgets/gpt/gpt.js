@@ -5,7 +5,7 @@ import { results } from "../../live/ui/boxes.js";
 import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { h, readOnce, setAttribute, setHeat, setText, typeset } from "../../live/ui/dom.js";
 import { chance, explainable, logOf, weighed } from "../../live/ui/explain.js";
-import { headMaps } from "../../live/ui/heads.js";
+import { blocksOf, headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { textOfEach } from "../../live/ui/models.js";
 import { format, percentOf, within } from "../../live/ui/numbers.js";
@@ -512,9 +512,11 @@ function followed(widget) {
   const [t, { code, models }] = [chosenAt(widget, view), widget.spec.facts];
   const best = topK(view.shares(t), Math.min(SHOWN, view.vocabulary.length));
   const { width } = models[view.variant];
-  return { ...view, t, token: called(view.names[t]), best, code, width };
+  return { ...view, widget, t, token: called(view.names[t]), best, code, width };
 }
 
+const ATTENDED = ".gazed, .gaze-of .note, .large .pixel-map"; // what shows the chosen head
+const NEXT = { name: "next", row: 0 };
 const cellOf = ({ first }, t) => ({ name: "text", row: 0, column: t - first });
 
 /** What each of these heads attends to most from the token; the largest weight comes first. */
@@ -529,9 +531,10 @@ function favourites(view, heads) {
 
 /** What the heads of some blocks do: `of` gives their numbers, `begin` the first sentence. */
 const attendStep = (of, begin, line) => (view) => {
-  const { H, L, names, t, first, token, code } = view;
+  const { widget, H, L, names, t, first, token, code } = view;
   const layers = of(L);
   const heads = layers.flatMap((layer) => Array.from({ length: H }, (_, h) => layer * H + h));
+  const shown = Math.floor(headOf(widget, view) / H);
   const found = favourites(view, heads);
   const [{ head, most, weight }] = found;
   const nameOf = (i) => (layers.length > 1 ? `block ${Math.floor(i / H)}, ` : "") + `head ${i % H}`;
@@ -542,6 +545,7 @@ const attendStep = (of, begin, line) => (view) => {
       `gives to ${most === t ? `${token} itself` : called(names[most])}.`,
     lit,
     moves: most < t && most >= first ? [{ from: cellOf(view, most), to: cellOf(view, t) }] : [],
+    fills: [blocksOf(widget, [layers[0], layers.at(-1) + 1], shown, ATTENDED)],
     code: code[line],
     table: {
       labels: found.slice(0, SHOWN).map((one) => `${nameOf(one.head)}: ${called(names[one.most])}`),
@@ -601,12 +605,13 @@ const STEPS = [
     };
   },
   (view) => {
-    const { t, vocabulary, logits, shares, best, code } = view;
+    const { t, N, vocabulary, logits, shares, best, code } = view;
     return {
       message:
         "The softmax turns the logits into probabilities, which sum to 1: " +
         `${called(vocabulary[best[0]])} is expected with ${percentOf(shares(t)[best[0]])}.`,
       lit: [cellOf(view, t)],
+      fills: t === N - 1 ? [NEXT] : [],
       code: code.softmax,
       table: likeliestTable(view, { logit: logits(t), probability: shares(t) }),
     };
@@ -619,7 +624,8 @@ const STEPS = [
           "Here the text ends, so this is what is written next: " +
           `${called(vocabulary[best[0]])}, if we always take the likeliest. Then it is read as ` +
           `token ${N + 1}, and all of this begins again with it.`,
-        lit: [{ name: "next", row: 0, column: 0 }],
+        lit: [{ ...NEXT, column: 0 }],
+        fills: [NEXT],
         code: undefined,
       };
     }
@@ -629,6 +635,7 @@ const STEPS = [
         `${percentOf(shares(t)[ids[t + 1]])}. So −ln p = ${nats(view.surprise(t + 1))} is its ` +
         "loss at this place. In training, all places are asked at once.",
       lit: [cellOf(view, t), cellOf(view, t + 1)],
+      fills: [NEXT],
       code: undefined,
     };
   },
@@ -683,12 +690,12 @@ export default live(
       ui.boxed(
         "side",
         ui.use(surprises),
+        ui.use(journey, { name, steps: STEPS, follow: followed, beside: ".side > .column" }),
         ui.use(gaze),
         ui.boxed("atlas", ui.use(heads), ui.use(largeMap)),
         ui.explanation(),
       ),
     ),
-    ui.use(journey, { name, steps: STEPS, follow: followed }),
   ],
   { query: -1, wide: true },
 );

@@ -1,12 +1,15 @@
 import { numberOf, textIn, usable } from "../../live/page/own_text.js";
 import { ownTextOf, setOwnText, trains } from "../../live/page/trainer.js";
 import { results } from "../../live/ui/boxes.js";
+import { shareCard } from "../../live/ui/card.js";
 import { radio } from "../../live/ui/controls.js";
 import { AS_IS, AS_TYPED, h, setAttribute, setText } from "../../live/ui/dom.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { knob } from "../../live/ui/knobs.js";
+import { share } from "../../live/ui/links.js";
+import { animate } from "../../live/ui/motion.js";
 import { times, whole } from "../../live/ui/numbers.js";
-import { live } from "../../live/ui/parts.js";
+import { finish, folded, live } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
 import { fillList } from "../../live/ui/sentences.js";
 import { called } from "../../live/ui/texts.js";
@@ -15,24 +18,34 @@ import { lossCurve, pastOf, rates, seeds, setting, trainingBar } from "../../liv
 export const program = trains("gpt/gpt_trainer_task.js");
 
 const CORPORA = ["our stories", "Shakespeare", "your own"];
-const [SHAKESPEARE, OWN] = [1, 2];
+const [STORIES, SHAKESPEARE, OWN] = [0, 1, 2];
+const OFFERED = { [OWN]: "Paste a text", [SHAKESPEARE]: "Shakespeare", [STORIES]: "our stories" };
 const LAYERS = 4;
 const IN_BOX = 20_000; // characters of a text that the box shows
-const LOOK_EVERY_MS = 4000; // ms between two looks: each takes as long as some steps
+const LOOK_EVERY_MS = 3000; // ms between two looks: each takes as long as some steps
+const NO_MASK = 2; // the form that sees what it is to predict
+const fileNames = new Map(); // number of a text -> the name of the file that it was in
 
 /** Which text is learned; the reader's own is pasted, or read from a file. */
 function corpus(widget) {
   const { facts, stem } = widget.spec;
   const note = h("p.note", { role: "status" });
   const wrong = h("p.problem.wrong", { role: "alert" });
+  let opened = { text: "", excerpt: "" }; // a text that is longer than the box, and what it shows
+  let wanted = false; // the reader is about to give a text
+  let typed = false; // the box holds what has not been used yet
+  let shown = 0; // the number of the text in the box
   const box = h("textarea.line", {
     rows: "4",
     spellcheck: "false",
     "aria-label": "your own text",
-    placeholder: "Paste a text here: a book, a diary, a program …",
-    input: () => setText(wrong, ""),
+    placeholder: "Paste a text here: a book, a diary, messages … It stays in your browser.",
+    input: () => {
+      typed = true;
+      setText(wrong, "");
+      widget.repaint("inputs");
+    },
   });
-  let opened = { text: "", excerpt: "" }; // a text that is longer than the box, and what it shows
   const show = (text) => {
     box.value = text.slice(0, IN_BOX).replace(/[\ud800-\udbff]$/, "");
     opened = { text, excerpt: text.length > IN_BOX ? box.value : "" };
@@ -44,6 +57,7 @@ function corpus(widget) {
       next.steps = 0;
     });
   const use = (id, text) => {
+    typed = false;
     setOwnText(stem, id, text);
     if (!widget.model.get("link_id")) widget.model.set("own", text);
     if (id !== widget.inputs.corpus) begin(id);
@@ -55,10 +69,11 @@ function corpus(widget) {
     wanted = false;
     widget.repaint("inputs");
   };
-  const take = (text, fill = () => {}) => {
+  /** Use the text, if it can be learned and no run is lost by it; whether it is used. */
+  const take = (text, file = "", fill = () => {}) => {
     const { error, text: kept, length, note: caution } = usable(text, facts.characters);
     setText(wrong, error ?? "");
-    if (error) return;
+    if (error) return false;
     fill();
     const all = text === opened.text && box.value === opened.excerpt;
     const seen = all
@@ -67,13 +82,16 @@ function corpus(widget) {
     if (!all) opened = { text: "", excerpt: "" };
     const about = [`Your text has ${whole(length)} characters.`, seen, caution].filter(Boolean);
     const id = numberOf(kept);
-    const steps = widget.readOutputs().losses.data.length;
+    const { steps } = pastOf(widget);
     const go = () => {
       setText(note, about.join(" "));
+      if (file) fileNames.set(id, file);
       use(id, kept);
+      return true;
     };
     if (id === widget.inputs.corpus || !steps) return go();
     const stay = () => {
+      typed = false;
       setText(note, "");
       leave();
     };
@@ -83,11 +101,14 @@ function corpus(widget) {
       " ",
       h("button", { click: stay }, "Stay with the run"),
     );
+    return false;
   };
   const read = async (chosen) => {
+    wanted = true;
+    widget.repaint("inputs");
     try {
       const text = await textIn(chosen, facts.characters[1]);
-      take(text, () => show(text));
+      take(text, chosen.name, () => show(text));
     } catch (error) {
       setText(wrong, error.message);
     }
@@ -117,87 +138,91 @@ function corpus(widget) {
     },
     box,
     wrong,
-    h(
-      "div.bar",
-      h("button", { click: () => take(given()) }, "Use this text"),
-      h("button", { click: () => file.click() }, "Open a text file"),
-      file,
-    ),
     note,
   );
-  let wanted = false; // the reader is about to give a text
-  let shown = 0; // the number of the text in the box
+  widget.lacksText = () => wanted && !box.value;
+  widget.useTyped = () => !(wanted || typed) || take(given());
   const follow = () => {
-    if (widget.inputs.corpus >= OWN) wanted = false;
+    if (widget.inputs.corpus >= OWN && !typed) wanted = false;
     const now = wanted ? OWN : Math.min(widget.inputs.corpus, OWN);
     own.hidden = now !== OWN;
-    widget.lacksText = wanted;
+    own.classList.toggle("used", !typed && widget.inputs.corpus >= OWN);
     const ownText = ownTextOf(stem);
     if (now === OWN && ownText && ownText.id !== shown) {
       shown = ownText.id;
       if (!box.value) show(ownText.text); // it was kept from another visit
     }
-    picks.forEach(({ button, element }, i) => {
-      button.checked = i === now;
+    picks.forEach(({ button, element }) => {
+      button.checked = Number(button.value) === now;
       element.classList.toggle("chosen", button.checked);
     });
   };
-  const picks = CORPORA.map((title, i) => {
-    const button = radio(widget, "corpus", i, {
-      edits: i === OWN ? "" : "corpus", // the box below edits the corpus
-      choose: () => {
-        wanted = i === OWN;
-        if (wanted) {
-          widget.repaint("inputs");
-          const ownText = ownTextOf(stem);
-          if (ownText) take(ownText.text);
-          else box.focus();
-          return;
-        }
-        if (i === widget.inputs.corpus) leave();
-        else begin(i);
-      },
-    });
+  const choose = (i) => {
+    wanted = i === OWN;
+    if (!wanted) {
+      typed = false;
+      if (i === widget.inputs.corpus) leave();
+      else begin(i);
+      return;
+    }
+    widget.repaint("inputs");
+    const ownText = ownTextOf(stem);
+    if (ownText) take(ownText.text);
+    else box.focus();
+  };
+  const picks = [OWN, SHAKESPEARE, STORIES].map((i) => {
+    // of one's own, the box below edits the corpus
+    const edits = i === OWN ? "" : "corpus";
+    const button = radio(widget, "corpus", i, { edits, choose: () => choose(i) });
     // A kernel can fetch any text, a copy of the site may have been built without one.
     const there = widget.model.get("texts");
     const lacks = i === SHAKESPEARE && there && !there.includes("shakespeare");
     button.disabled = lacks;
     const about = lacks ? "This copy of the site was built without Shakespeare’s text." : "";
     const pick = { class: "pick", title: about || false };
-    return { button, element: h("label", pick, button, h("span", title)) };
+    return { button, element: h("label", pick, button, h("span", OFFERED[i])) };
   });
   return {
     element: h(
-      "div.column",
+      "div.corpus",
       h(
         "div.choice",
-        { role: "radiogroup", "aria-label": "text" },
-        h(
-          "div.kind",
-          h("span.of", "text to learn"),
-          h("div.picks", ...picks.map((pick) => pick.element)),
-        ),
+        { role: "radiogroup", "aria-label": "text to learn" },
+        h("div.picks", ...picks.map((pick) => pick.element)),
       ),
+      h("button", { click: () => file.click() }, "Open a file"),
+      file,
       own,
     ),
     shows: "inputs",
     reset() {
-      wanted = false;
+      wanted = typed = false;
     },
     update: follow,
   };
 }
 corpus.style = `
+.begin { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
+.begin :is(.corpus, .corpus + .column, .corpus + .column > .bar) { display: contents; }
+.begin .own { order: 1; flex: 1 0 100%; }
+.begin .bar > :not(.main) { order: 2; }
+.tour .begin > .column > .column { display: none; } /* runs are kept elsewhere */
+.begin .success { order: 3; flex: 1 0 100%; min-height: 1.5rem; }
+@container widget (max-width: 40rem) {
+  .begin { gap: 8px; }
+  .begin .success { min-height: 4.2rem; }
+  .begin :is(button:not(.main), select) { padding-inline: 6px; }
+}
+.begin .main { color: var(--ground); background: var(--accent); border-color: var(--accent); }
 .own textarea { width: 100%; min-height: 5.625rem; max-height: 16.25rem; resize: vertical; font:
   inherit; font-size: var(--size-touch); color: var(--text); background: transparent; border: 1px
   solid var(--line); border-radius: 5px; padding: 6px 10px; }
-.own .wrong:empty { display: none; }
+.own.used textarea { height: 3.4rem; min-height: 0; }
+.own :is(.wrong, .note):empty { display: none; }
 `;
 
-const after = (steps, loaded) => {
-  if (steps === 0) return loaded ? "as it was loaded" : "before training";
-  return `after ${whole(steps)} step${steps === 1 ? "" : "s"}`;
-};
+const stepOf = (widget, { steps }) =>
+  steps === 0 && pastOf(widget).loaded ? "as it was loaded" : `step ${whole(steps)}`;
 
 /** The snapshot that the reader goes back to, or the newest: what it wrote, and its weights. */
 const lookOf = (widget) => {
@@ -263,15 +288,69 @@ beginning.style = `
   border-radius: 5px; padding: 3px 10px; }
 `;
 
-/** What the model has written at each look; a slider goes back to the ones before. */
-function timeline(widget) {
-  const writtenBox = h("pre.written", { ...AS_IS, dir: "auto" });
-  const squares = h("p.note.squares");
+/** What the model wrote before it learned, and what it writes now, or wrote at an earlier step. */
+function versus(widget) {
+  const column = (kind) => {
+    const [when, text] = [h("span.label"), h("pre.written", { ...AS_IS, dir: "auto" })];
+    return { when, text, element: h(`div.column.${kind}`, h("p.head", when), text) };
+  };
+  const [before, now] = ["first", "newest"].map(column);
+  const squares = h("span.squares");
+  before.when.after(squares);
   const rest = ({ names }) =>
     names.data.length < widget.spec.facts.V - 1
-      ? "□: one of the 128 ids that stands for no character of this text."
-      : "□: any of the rarer characters.";
-  const when = h("span.label");
+      ? "□: no character of this text"
+      : "□: one of the rarer characters";
+  const write = (place, look) => {
+    if (place.look === look) return;
+    place.look = look;
+    // Words, not letters: those of some scripts are joined, and an emoji may have several.
+    const words = look.said.join("").split(/(?<=\s)/);
+    const parts = words.map((word) => Object.assign(h("span"), { textContent: word }));
+    place.text.replaceChildren(h("b", look.given.join("")), ...parts);
+    if (place === before || look !== pastOf(widget).snapshots.at(-1)) return;
+    const how = { duration: 240, fill: "backwards" };
+    parts.forEach((part, i) => animate(part, [{ opacity: 0 }, {}], { ...how, delay: 30 * i }));
+  };
+  return {
+    element: results("versus", before.element, now.element),
+    shows: "outputs",
+    update(inputs, outputs) {
+      noted(widget, outputs);
+      const [first] = pastOf(widget).snapshots;
+      const look = lookOf(widget);
+      if (!look) return;
+      setText(before.when, `Before: ${stepOf(widget, first)}`);
+      write(before, first);
+      const begun = look !== first;
+      const newest = look === pastOf(widget).snapshots.at(-1);
+      setText(now.when, begun ? `${newest ? "Now" : "Then"}: ${stepOf(widget, look)}` : "Now");
+      if (begun) write(now, look);
+      else {
+        now.look = undefined;
+        now.text.replaceChildren(h("i", "What it writes while it learns appears here."));
+      }
+      const seen = begun ? [...first.said, ...look.said] : first.said;
+      setText(squares, seen.includes("□") ? rest(outputs) : "");
+    },
+  };
+}
+versus.style = `
+.versus { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr));
+  gap: 8px 16px; }
+.written { margin: 0; padding: 8px 12px; white-space: pre-wrap; overflow-wrap: anywhere;
+  font-family: var(--mono); font-size: var(--size-large); line-height: 1.3; min-height: 11.3em;
+  flex: 1; border: 1px solid var(--line); border-radius: 6px; }
+.newest .written { border-color: var(--accent); }
+.head { display: flex; flex-wrap: wrap; gap: 0 16px; justify-content: space-between; margin: 0; }
+.squares { color: var(--soft); font-size: var(--size-note); }
+.written :is(b, i) { color: var(--soft); font-weight: 400; }
+.written i { font-family: system-ui, sans-serif; font-size: var(--size-note); font-style: normal; }
+@container widget (max-width: 40rem) { .newest { order: -1; } }
+`;
+
+/** A slider over all that it has written in this run. */
+function lookBack(widget) {
   const snapshots = () => pastOf(widget).snapshots;
   const slider = knob(widget, "", "look back", {
     read: () => snapshots().indexOf(lookOf(widget)),
@@ -284,27 +363,14 @@ function timeline(widget) {
     box: false,
   });
   return {
-    element: results("column", when, writtenBox, squares, slider.element),
+    element: slider.element,
     shows: "outputs",
-    update(inputs, outputs) {
-      noted(widget, outputs);
-      const look = lookOf(widget);
+    update(inputs) {
       slider.update(inputs);
       slider.range.disabled = snapshots().length < 2;
-      if (!look) return;
-      setText(when, `What it writes ${after(look.steps, pastOf(widget).loaded)}:`);
-      writtenBox.replaceChildren(h("b", look.given.join("")), look.said.join(""));
-      setText(squares, `${look.given}${look.said}`.includes("□") ? rest(outputs) : "");
     },
   };
 }
-timeline.style = `
-.written { margin: 0; padding: 8px 12px; white-space: pre-wrap; overflow-wrap: anywhere;
-  font-family: var(--mono); font-size: var(--size-note); line-height: 1.45; min-height: 9.5em;
-  border: 1px solid var(--line); border-radius: 6px; }
-.squares { margin: 0; min-height: 1.4em; }
-.written b { color: var(--soft); font-weight: 400; }
-`;
 
 /** The attention of all heads on what it is given, and of one of them in large. */
 function attention(widget) {
@@ -389,7 +455,46 @@ const runName = (widget) => (inputs) =>
     `seed ${inputs.seed}`,
   ].join(", ");
 
-const RULES = ["counts of characters", "of pairs", "of triples"];
+/** What a run can reach: it gets better than tables that count, or begins to learn by heart. */
+const RULES = [
+  ["letters", "it now knows which letters are frequent."],
+  ["pairs", "it now knows which letters follow each other."],
+  ["triples", "it now predicts better than a table of triples, which knows the last two letters."],
+];
+const beats =
+  (n) =>
+  (inputs, { valid, ngrams }) =>
+    inputs.form !== NO_MASK && valid.data[0] < ngrams.data[n] && ngrams.data[n] > 0.1;
+const BY_HEART = {
+  name: "by heart",
+  flag: "by heart",
+  message: (crossed) =>
+    `${crossed}: it begins to learn the text by heart: what it has not read gets no better any ` +
+    "more.",
+  when({ form }, { losses, ngrams }, { measured }) {
+    const values = measured.map(([, value]) => value);
+    const best = Math.min(...values);
+    const [since] = measured[values.indexOf(best)] ?? [0];
+    const meanAt = (end) => {
+      const some = losses.data.slice(Math.max(0, end - 16), end);
+      return some.reduce((sum, loss) => sum + loss, 0) / some.length;
+    };
+    const learns = meanAt(losses.data.length) < meanAt(since) - 0.02; // what it reads gets better
+    return form !== NO_MASK && best < ngrams.data[0] && values.at(-1) > best + 0.05 && learns;
+  },
+};
+export const success = {
+  goal: "The goal: it predicts better than tables that count letters, pairs and triples.",
+  milestones: [
+    BY_HEART,
+    ...RULES.map(([name, sentence], n) => ({
+      name,
+      flag: name,
+      when: beats(n),
+      message: (crossed) => `${crossed}: ${sentence}`,
+    })),
+  ],
+};
 
 /** What keeps the run, and what its speed means in characters. */
 function bar(widget) {
@@ -398,7 +503,9 @@ function bar(widget) {
   const per = (ms) => whole(Math.round((10 * size) / ms) * 100);
   return trainingBar(widget, {
     chunkMs: LOOK_EVERY_MS,
-    lacking: () => (widget.lacksText ? "First use a text" : ""),
+    success,
+    lacking: () => (widget.lacksText() ? "First paste a text" : ""),
+    begin: () => widget.useTyped(),
     rateText: (ms) => `, ${per(ms)} characters/s`,
     saved: {
       metadata: (_inputs, outputs) => ({
@@ -432,31 +539,139 @@ function loss(widget) {
   return lossCurve(widget, {
     top: 5,
     name: runName(widget),
-    height: 160,
+    height: 96,
     second: ({ valid }) => valid.data[0],
     rules: ({ corpus: id }, { ngrams }) => [
-      ...RULES.map((name, i) => [ngrams.data[i], `${name}: ${ngrams.data[i].toFixed(2)}`]),
-      ...(id === 0 ? [[limit, `the limit: ${limit.toFixed(2)}`]] : []),
+      ...RULES.map(([name], i) => [ngrams.data[i], `${name}: ${ngrams.data[i].toFixed(2)}`]),
+      ...(id === STORIES ? [[limit, `the limit: ${limit.toFixed(2)}`]] : []),
     ],
   });
 }
 loss.style = lossCurve.style;
 
+const READY_STEPS = 300;
+const READY_MS = 30_000;
+const OWN_PAGE = "../../../../chapters/train.html"; // from where the site has this file
+const trainPage = () => new URL(OWN_PAGE, import.meta.url).href;
+
+/** What was trained on, as the picture says it: [in its title, in its foot]. */
+function textNames({ stem }, id) {
+  if (id < OWN) return Array(2).fill(id === SHAKESPEARE ? "Shakespeare" : "little stories");
+  const length = Array.from(ownTextOf(stem)?.text ?? "").length;
+  const file = fileNames.get(id);
+  return ["my own text", file ? `“${file}”` : `${whole(length)} letters`];
+}
+
+const timeOf = (ms) => {
+  const seconds = Math.max(1, Math.round(ms / 1000));
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+};
+
+/** The picture to share, and the link, in which no text of the reader's is. */
+function card(widget) {
+  const tour = widget.model.get("view") === "tour";
+  const id = widget.model.get("link_id");
+  let clock = 0; // when the run was last seen to go on
+  let began = 0;
+  let done; // the past of the run whose picture was announced
+  widget.toShare = () => {
+    const { inputs, ...state } = widget.state();
+    if (inputs.corpus >= OWN)
+      return { page: trainPage(), message: "It leads to this trainer. Your text stays with you." };
+    return { page: trainPage(), state: { inputs: { ...inputs, steps: 0 }, ...state } };
+  };
+  const read = () => {
+    const { snapshots, ms } = pastOf(widget);
+    const [[first], now] = [snapshots, lookOf(widget)];
+    if (!now) return null;
+    const [title, name] = textNames(widget.spec, widget.inputs.corpus);
+    const start = widget.inputs.beginning.length ? "" : "…"; // the held-out text begins anywhere
+    const side = (look) => ({
+      head: stepOf(widget, look),
+      text: `${start}${[...look.given, ...look.said].join("")}`,
+    });
+    const ready = now !== first;
+    return {
+      ready,
+      name: `my-gpt-step-${now.steps}.png`,
+      title: `I trained a GPT on ${title}`,
+      before: side(first),
+      now: ready ? side(now) : { head: "step …", text: "" },
+      foot: `trained on ${name} in my browser${ms ? `, ${timeOf(ms)}` : ""}`,
+      course: "The Road to GPT",
+    };
+  };
+  const picture = shareCard(read, "Train some steps first: then there is a picture to share.");
+  if (tour && id)
+    picture.element.children[1].append(
+      h("button", { click: () => share(widget, id) }, "Copy link"),
+    );
+  return {
+    element: picture.element,
+    shows: "outputs",
+    update() {
+      const past = pastOf(widget);
+      const now = performance.now();
+      if (past.known && past.steps === 0) past.ms = 0;
+      if (!widget.streams) clock = 0;
+      else {
+        if (clock && past.ms !== undefined) past.ms += now - clock;
+        if (!clock) began = now;
+        clock = now;
+      }
+      picture.update();
+      const { steps, snapshots } = past;
+      const late = widget.streams ? now - began > READY_MS : steps >= 20;
+      if (done === past || snapshots.length < 2 || !(steps >= READY_STEPS || late)) return;
+      done = past;
+      const [before, after] = [snapshots[0], snapshots.at(-1)].map(({ said }) => said.join(""));
+      const detail = { what: "card", steps, before, now: after };
+      finish(widget, detail);
+    },
+  };
+}
+card.style = `${shareCard.style}
+.proof { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 16rem); gap: 8px 28px; }
+@container widget (max-width: 40rem) {
+  :is(.proof, .tour .card):is(.proof, .card) { grid-template-columns: minmax(0, 1fr); }
+}
+.proof > .column, .aside > * { min-width: 0; }
+.aside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr));
+  gap: 8px 16px; align-items: center; }
+.tour .card { grid-template-columns: minmax(0, 28rem) minmax(0, 1fr); gap: 8px 16px; }
+.tour .card canvas { grid-row: 1 / span 2; }
+.folds { display: flex; flex-wrap: wrap; gap: 8px 28px; }
+.folds > details[open] { flex: 1 0 100%; }
+.folds .bar { gap: 8px 12px; }
+`;
+
 export default live(
-  "Train a GPT on a text",
-  (ui) => [
-    ui.sides(
-      ui.column(
-        ui.use(corpus),
-        ui.use((widget) => setting(widget, "form", "model and optimiser", forms(widget.spec))),
-        ui.use(rates),
-        ui.use(seeds),
+  "Train a GPT on your own text",
+  (ui) => {
+    const texts = ui.use(corpus);
+    const control = ui.use(bar);
+    const settings = ui.row(
+      ui.use((widget) => setting(widget, "form", "model and optimiser", forms(widget.spec))),
+      ui.use(rates),
+      ui.use(seeds),
+    );
+    return [
+      ui.boxed("begin", texts, control),
+      ui.use(versus),
+      ui.boxed("aside", ui.use(beginning), ui.use(lookBack)),
+      ui.boxed("proof", ui.use(loss), ui.use(card)),
+      ui.boxed(
+        "folds",
+        ui.use(folded, "Settings", settings),
+        ui.use(folded, "What its heads attend to", ui.use(attention)),
+        ...(control.keeper ? [{ element: control.keeper }] : []),
       ),
-      ui.column(ui.use(bar), ui.use(loss)),
-    ),
-    ui.sides(ui.column(ui.use(beginning), ui.use(timeline)), ui.boxed("side", ui.use(attention))),
-  ],
-  { wide: true },
+    ];
+  },
+  {
+    wide: true,
+    tour: (ui) => [ui.boxed("begin", ui.use(corpus), ui.use(bar)), ui.use(versus), ui.use(card)],
+  },
 );
 
 /** All tokens of the model, as its file names them: where there are fewer characters, fillers. */

@@ -4,6 +4,7 @@ import { columnHeads, namedRow, resized, results, scroller } from "../../live/ui
 import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { copyAsTorch } from "../../live/ui/copy.js";
 import { h, readOnce, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
+import { partsOf } from "../../live/ui/explain.js";
 import { journey } from "../../live/ui/journey.js";
 import { shaded } from "../../live/ui/look.js";
 import { format, listed, percentOf, times, within } from "../../live/ui/numbers.js";
@@ -534,6 +535,7 @@ function followed(widget) {
 const wordCell = (t) => ({ name: "words", row: 0, column: t });
 const lensCell = (k, t) => ({ name: "lens", row: k, column: t });
 const partCellOf = (part) => ({ name: "parts", row: 0, column: part });
+const lensRow = (row) => ({ name: "lens", row }); // all words are read at once
 
 /** Only what can be seen moves: the table may have been scrolled past it. */
 function fly(widget, from, to) {
@@ -548,6 +550,7 @@ const embedStep = ({ widget, at, N, token, width, embedding, lengths, code }) =>
     `We follow ${token}, token ${at + 1} of ${N}. Its row of the embedding table, a vector of ` +
     `${width} numbers, begins the residual stream. The vector's length is ${format(lengths[0])}.`,
   lit: [wordCell(at), lensCell(0, at)],
+  fills: [lensRow(0), partCellOf(0)],
   code: code.embed,
   table: {
     labels: [...times(NUMBERS, (i) => String(i + 1)), "length"],
@@ -579,8 +582,9 @@ const headsStep = (l) => (view) => {
       `to the stream. Head ${head} adds the longest, ${format(length)}: it attends most to ` +
       `${most === at ? `${token} itself` : `${called(names[most])}, ${at - most} back`}, with ` +
       `weight ${format(weight)}.`,
-    lit: [wordCell(most), partCellOf(headPart(view, l, head)), lensCell(l + 1, at)],
+    lit: [wordCell(most), partCellOf(headPart(view, l, head)), lensCell(l, at)],
     moves: most === at ? [] : fly(widget, wordCell(most), lensCell(l + 1, at)),
+    fills: times(H, (one) => partCellOf(headPart(view, l, one))),
     code: code.attend,
     table: {
       labels: found.map((one) => `head ${one.head}: ${called(names[one.most])}`),
@@ -617,6 +621,7 @@ const networkStep = (l) => (view) => {
       `vector of length ${format(added)}. The stream is now ${format(streams[l + 1])} long. ` +
       `${next} ${best} with ${percentOf(p)}.`,
     lit: [partCellOf(networkPart(view, l)), lensCell(l + 1, at)],
+    fills: [lensRow(l + 1), partCellOf(networkPart(view, l))],
     code: code.forward,
     table: {
       labels: ["added", "stream before", "stream after", `lens: ${best}`],
@@ -698,6 +703,7 @@ const softmaxStep = (view) => {
       "The softmax turns the logits into probabilities: " +
       `${called(vocabulary[best[0]])} is expected with ${percentOf(row[best[0]])}.${goesOn}`,
     lit: [lensCell(K - 1, at)],
+    fills: [partsOf(widget, ".part, .trio .nexts, .trio .note")],
     code: code.softmax,
     table: likeliestTable({ best, vocabulary }, { logit: logits, probability: row }),
     torch: pythonOf(
@@ -740,6 +746,7 @@ lensTable.style = `${copyAsTorch.style}
 .ramp { width: 3.5rem; height: .625rem; border-radius: 3px; border: 1px solid var(--line);
   background: linear-gradient(to right in oklab, var(--ground), color-mix(in oklab, var(--ground),
   var(--probability) 80%)); }
+.lens-box { scroll-padding-left: 6rem; } /* the names of the rows stay */
 .lens { cursor: pointer; border-collapse: separate; border-spacing: 0; }
 .lens :is(td, th) { font-size: var(--size-small); white-space: nowrap; max-width: none;
   padding: 0 5px; height: 1.5rem; text-align: center; }
@@ -815,12 +822,12 @@ export default live(
       }),
     ),
     ui.use(lensTable),
+    ui.use(wordJourney),
     ui.boxed(
       "trio",
       ui.boxed("column", ui.boxed("pair", ui.use(cellOfLens), ui.use(growth)), ui.use(verdict)),
       ui.use(partsOfLogit),
     ),
-    ui.use(wordJourney),
   ],
   { wide: true },
 );

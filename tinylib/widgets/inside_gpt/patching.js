@@ -361,10 +361,16 @@ function siteMap(widget) {
   };
 }
 
+const HALF = 0.5; // of the difference: a site that recovers as much is named
+
 /** A recovered logit difference in a small cell. */
 const inOneDigit = (moved) => (Math.abs(moved) < 0.05 ? "0" : moved.toFixed(1).replace("-", "−"));
 
-/** Buttons that try one site after the other, until all are known or the reader steps in. */
+/**
+ * Buttons that try one site after the other, until all are known or the reader steps in. The way
+ * that the answer takes shows soon: words that differ, and the last one, come before the others,
+ * and late blocks before early ones.
+ */
 function tries(widget) {
   const counted = h("span.counted-tries", { "aria-hidden": "true" });
   const begun = h("p.begun", { role: "status" });
@@ -391,9 +397,12 @@ function tries(widget) {
       const view = viewOf(widget);
       if (!isAnswered(widget, view)) return false;
       if (!view.isMeasurable) return "";
-      const left = all.filter((site) => !isKnown(site));
-      if (left.length) {
-        put(field, left[0]);
+      const { words, others } = view;
+      const late = ({ block, position }) =>
+        (words[position] === others[position] && position < words.length - 1 ? 0 : 100) + block;
+      const [next] = all.filter((site) => !isKnown(site)).sort((a, b) => late(b) - late(a));
+      if (next) {
+        put(field, next);
         return true;
       }
       put(field, start);
@@ -414,8 +423,9 @@ function tries(widget) {
           setText(begun, "");
         }
         if (running) {
-          const left = all.filter((site) => !isKnown(site)).length;
-          return `${all.length - left} of ${all.length}`;
+          const known = all.filter(isKnown);
+          const found = known.filter((site) => triedBy(widget).get(keyOf(site)) >= HALF);
+          return `${known.length} of ${all.length}, ${found.length} recover at least half`;
         }
         return "";
       },
@@ -466,7 +476,7 @@ function tries(widget) {
 function summary(widget, { words }, sites, things) {
   const recovered = triedBy(widget);
   const recoveredAt = (site) => recovered.get(keyOf(site));
-  const found = sites.filter((site) => recoveredAt(site) >= 0.5);
+  const found = sites.filter((site) => recoveredAt(site) >= HALF);
   const begin = `${found.length} of ${sites.length} ${things}`;
   if (!found.length) return `${begin} recover half of the difference.`;
   const several = found.length > 1 ? "recover" : "recovers";
@@ -635,7 +645,7 @@ function copyCode(widget) {
 
 siteMap.style = `
 .above { display: flex; flex-wrap: wrap; gap: 2px 16px; justify-content: space-between; }
-.above .ramp-key { margin: 0; }
+.above .ramp-key { margin: 0; --tone: var(--recovered); }
 .sites { --first: 5.875rem; --each: 1.5625rem; table-layout: fixed; width: 100%; cursor: pointer;
   min-width: calc(var(--first) + var(--count) * var(--each) + 6px); border-collapse: separate;
   border-spacing: 0; }
@@ -655,7 +665,7 @@ siteMap.style = `
 .sites :is(thead th, tbody th).at { color: var(--accent); }
 .sites :is(thead th:not(.all), tbody th).at { font-weight: 650; }
 .sites tbody td { height: 1.4375rem; padding: 0; text-align: center; font-size: var(--size-small);
-  white-space: nowrap; border: 1px solid var(--ground); ${shaded("weight")} }
+  white-space: nowrap; border: 1px solid var(--ground); ${shaded("recovered")} }
 .sites tbody td:not(.tried) { background: color-mix(in oklab, var(--ground), var(--line) 40%); }
 .sites tbody td.below { ${shaded("negative")} }
 .sites tbody td.none { color: var(--soft); }
@@ -733,9 +743,9 @@ recoveredBar.style = `
 .track { position: relative; flex: 1; height: 8px; border-radius: 4px;
   background: color-mix(in oklab, var(--ground), var(--line) 60%); }
 .track .fill { position: absolute; inset: 0 auto 0 0; border-radius: 4px;
-  background: var(--weight); }
+  background: var(--recovered); }
 .track .dot { position: absolute; top: -4px; width: 1rem; height: 1rem; margin-left: -.5rem;
-  border-radius: 50%; background: var(--weight); border: 2px solid var(--ground); }
+  border-radius: 50%; background: var(--recovered); border: 2px solid var(--ground); }
 .moved b { font-variant-numeric: tabular-nums; }
 .moved .note { line-height: 1.45; }
 .sums { color: var(--soft); }

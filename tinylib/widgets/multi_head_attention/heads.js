@@ -5,7 +5,7 @@ import { resized, results, scroller } from "../../live/ui/boxes.js";
 import { arcDrawing } from "../../live/ui/arcs.js";
 import { action, offers } from "../../live/ui/controls.js";
 import { h, setAttribute, setText } from "../../live/ui/dom.js";
-import { explainable, explainableNumber, rove } from "../../live/ui/explain.js";
+import { explainable, explainableNumber, partsOf, rove } from "../../live/ui/explain.js";
 import { journey } from "../../live/ui/journey.js";
 import { weightKey } from "../../live/ui/keys.js";
 import { numberBox } from "../../live/ui/knobs.js";
@@ -267,7 +267,7 @@ function headRow(widget, question, q) {
   const [score, bar] = [h("span.score"), h("span.full")];
   const row = h(
     "tr",
-    { class: `lane h${head}` },
+    { class: `lane h${head} question-${question}` },
     h(
       "th",
       { scope: "row" },
@@ -368,6 +368,9 @@ function stage(widget) {
   const ofWords = (part) => [...chips.children].slice(1).map((th) => th.querySelector(part));
   widget.tables.set("words", () => [ofWords(".chip")]);
   widget.tables.set("digits", () => [ofWords(".digit")]);
+  widget.tables.set("arcs", () =>
+    widget.spec.facts.questions.map((_, q) => [...arched.children].map((of) => of.children[q])),
+  );
   widget.tables.set("answers", () => headRows.map(({ row }) => [...row.cells].slice(1)));
   const box = scroller(
     {
@@ -495,7 +498,7 @@ span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-he
 }
 @media (max-width: 37.5rem) {
   .stage { --side: 6.125rem; }
-  .wordy { display: none; }
+  .wordy, .followed .lane :is(.score, .bar) { display: none; }
   .lanes thead tr > :first-child { font-size: var(--size-small); padding-right: 4px; }
   .score { display: block; min-height: 2.8em; font-size: var(--size-small); line-height: 1.4; }
   .lane label { flex-wrap: wrap; gap: 3px 6px; font-size: var(--size-note); }
@@ -551,7 +554,9 @@ effect.style = `
 .effect { flex: 1 1 18.75rem; font-weight: 550; max-width: none; }
 .follow { display: flex; flex-wrap: wrap; gap: 4px 14px; align-items: center; }
 .follow .journey:not(.under-way) { border: 0; padding: 0; }
-.follow .journey.under-way { flex: 1 1 100%; min-width: 0; }
+.sky [data-yet] .arc:not([data-yet], [visibility=hidden]) { visibility: visible; }
+.followed :is(.arc:not([data-now]), tbody:not([data-dim]) > .lane:not(:has([data-now], .lit))) {
+  opacity: .3; }
 `;
 
 // ---------------------------------------------------------------- the chosen word, head by head
@@ -623,7 +628,7 @@ function card(widget, question, q) {
   const name = h("p.who", h("span.badge", String(head)), h("span", h("b", question), heard));
   const element = h(
     "div",
-    { class: `card h${head}` },
+    { class: `card h${head} question-${question}` },
     name,
     map,
     h("div.told", h("p", target, weight), h("div.says", digit, verdict), holds),
@@ -677,6 +682,7 @@ function onHeldOut({ questions, head, looks: hits, accuracy, without }) {
 function cards(widget) {
   const heading = h("p.label");
   const heads = widget.spec.facts.questions.map((question, q) => card(widget, question, q));
+  widget.tables.set("cards", () => heads.map(({ element }) => [element]));
   return {
     element: results(
       "column",
@@ -731,12 +737,17 @@ function followed(widget) {
   const t = Math.min(widget.query, words.length - 1);
   const { code, width } = widget.spec.facts;
   const heads = [...questions].sort((a, b) => a.head - b.head);
-  return { words, digits, questions, heads, t, word: quote(words[t]), code, width };
+  return { widget, words, digits, questions, heads, t, word: quote(words[t]), code, width };
 }
 
 const wordCell = (t) => ({ name: "words", row: 0, column: t });
-const ofWord = ({ questions, t }) =>
-  questions.map((_, q) => ({ name: "answers", row: q, column: t }));
+/** Whether its head finds the answer for the chosen word. */
+const finds = ({ on, answered }, t) =>
+  on && answered[t].asked && answered[t].most === answered[t].place;
+const ofWord = ({ questions, t }, which = (_question) => true) =>
+  [...questions.keys()]
+    .filter((q) => which(questions[q]))
+    .map((row) => ({ name: "answers", row, column: t }));
 
 /** What the h-th head does for the chosen word. */
 const headStep =
@@ -745,31 +756,31 @@ const headStep =
     const question = heads[h];
     const { most, asked, place, predicted } = question.answered[t];
     const T = words.length;
-    const row = [...question.weights.subarray(t * T, (t + 1) * T)];
-    const answer = { name: "answers", row: questions.indexOf(question), column: t };
-    const found =
+    const weights = [...question.weights.subarray(t * T, (t + 1) * T)];
+    const row = questions.indexOf(question);
+    const answer = { name: "answers", row, column: t };
+    const found = finds(question, t);
+    const compares =
       `Head ${question.head} compares its slice of the query of ${word} with the keys of all ` +
       `words, and gives ${quote(words[most])} (word ${most + 1}) its largest weight, ` +
-      `${format(row[most])}. `;
+      `${format(weights[most])}. `;
     const then = !question.on
       ? "But it is switched off: its output is replaced by zeros, so that nothing of it is heard."
       : !asked
         ? `There is no answer to “${question.name}”, but a row of weights has to sum to 1 all ` +
           "the same."
-        : most === place
+        : found
           ? `This is the word that “${question.name}” asks about, and its value brings the digit ` +
             `${digits[most]} along.`
           : `“${question.name}” asks about ${quote(words[place])} (word ${place + 1}), so the ` +
             `answer ${predicted} is made of something else.`;
     return {
-      message: found + then,
-      lit: [wordCell(t), wordCell(most), ...(asked ? [answer] : [])],
-      moves:
-        question.on && asked && most === place
-          ? [{ from: { name: "digits", row: 0, column: most }, to: answer }]
-          : [],
+      message: compares + then,
+      lit: [wordCell(t), wordCell(most), ...(found ? [answer] : [])],
+      moves: found ? [{ from: { name: "digits", row: 0, column: most }, to: answer }] : [],
+      fills: [{ name: "arcs", row }, { name: "cards", row }, ...(found ? [answer] : [])],
       code: question.on ? code.attend : code.off,
-      table: { labels: words, rows: [{ name: `head ${question.head}`, numbers: row }] },
+      table: { labels: words, rows: [{ name: `head ${question.head}`, numbers: weights }] },
     };
   };
 
@@ -802,7 +813,8 @@ const STEPS = [
       message:
         `The outputs of the ${all.length} heads, ${width} numbers each, are merged, that is put ` +
         "side by side, so that what one head found is not mixed with what another one found.",
-      lit: ofWord(seen),
+      lit: [wordCell(seen.t), ...ofWord(seen, (question) => finds(question, seen.t))],
+      fills: [{ name: "arcs" }, partsOf(seen.widget, ".sky svg")], // it is described as a whole
       code: code.merge,
     };
   },
@@ -814,7 +826,8 @@ const STEPS = [
       message:
         `W_o mixes them into the output of ${word}, from which a last layer reads off the ` +
         `answers: ${right.length} of ${asked.length} are correct. All words do this at once.`,
-      lit: ofWord(seen),
+      lit: [wordCell(t), ...ofWord(seen)],
+      fills: ["arcs", "answers", "cards"].map((name) => ({ name })),
       code: code.mix,
     };
   },

@@ -1,6 +1,7 @@
 import { trains } from "../../live/page/trainer.js";
 import { results } from "../../live/ui/boxes.js";
 import { h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
+import { gauge } from "../../live/ui/gauge.js";
 import { animate } from "../../live/ui/motion.js";
 import { weightKey } from "../../live/ui/keys.js";
 import { shaded } from "../../live/ui/look.js";
@@ -8,7 +9,6 @@ import { listed, percent, times } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { paint, pixelMap } from "../../live/ui/pixels.js";
 import {
-  gauge,
   lossCurve,
   rates,
   reachedIn,

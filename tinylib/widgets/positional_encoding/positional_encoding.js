@@ -11,6 +11,13 @@ const [FEW_ROWS, FEW_COLUMNS] = [10, 8]; // up to here the cells of the map hold
 
 /** The row of the table that the query, or the key, stands in; and its position. */
 const rowOf = (inputs, who) => Math.min(inputs[who], inputs.positions - 1);
+/** By the logarithm, and to 0: small offsets matter, and they go up to thousands. */
+const FROM_ZERO = {
+  at: (value) => Math.log2(value + 1),
+  of: (place) => Math.round(2 ** place - 1),
+  next: (value, by) => value + by,
+};
+
 const positionOf = (inputs, who) => inputs.offset + rowOf(inputs, who);
 
 /** Which hand a column of the table belongs to, and which of its two coordinates it is. */
@@ -542,6 +549,8 @@ tableMap.style = `
   .explorer { grid-template-columns: 15.625rem minmax(0, 1.1fr) minmax(0, 1fr); }
   .explorer > .side { grid-column: auto; }
   .explorer .knob { --label: 6.3em; --number: 3.625rem; gap: 0 8px; }
+  .explorer .knob:has([data-input=offset]) { grid-template: "label value" auto "track track" auto
+    / minmax(0, 1fr) var(--number); }
   .explorer .formula { min-height: 3.2em; }
   .halves { grid-template-columns: minmax(0, 0.9fr) minmax(0, 1fr); }
 }
@@ -632,7 +641,7 @@ export default live(
           ui.toggle("concatenated", "all sines first, then all cosines"),
           ui.use(standing, "query"),
           ui.use(standing, "key"),
-          ui.knob("offset", "offset"),
+          ui.knob("offset", "offset", { scale: FROM_ZERO }),
         ),
         ui.use(tableMap),
         ui.use(likenessPlot),

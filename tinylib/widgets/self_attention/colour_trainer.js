@@ -1,12 +1,12 @@
 import { trains } from "../../live/page/trainer.js";
 import { action } from "../../live/ui/controls.js";
 import { h, mathText, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
+import { gauge } from "../../live/ui/gauge.js";
 import { explainable, rove, sum, weighed } from "../../live/ui/explain.js";
 import { signedKey } from "../../live/ui/keys.js";
 import { format, times } from "../../live/ui/numbers.js";
 import { folded, live } from "../../live/ui/parts.js";
 import {
-  gauge,
   lossCurve,
   rates,
   reachedIn,

@@ -1,6 +1,6 @@
 import { choice } from "../../live/ui/controls.js";
 import { h, mathText, setAttribute, setText } from "../../live/ui/dom.js";
-import { numbersIn, product, softmaxOf, wordAt } from "../../live/ui/explain.js";
+import { numbersIn, partsOf, product, softmaxOf, wordAt } from "../../live/ui/explain.js";
 import { journey } from "../../live/ui/journey.js";
 import { format, times } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
@@ -119,13 +119,14 @@ function crossing(widget, x, roles, switches) {
 }
 crossing.style = `
 .unfold { align-self: flex-start; }
+.crossing.plain { flex-direction: column; gap: 8px; }
 .plain > .given { order: -2; }
-.crossing.plain > .switches { flex: 0 1 20rem; }
 .plain > .role, .plain .toggle, .plain .sign, .frame:has(.plain) :is(.journey, .about) {
   display: none; }
 .crossing { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
 .crossing > *, .role > * { min-width: 0; max-width: 100%; }
 .crossing > .switches { flex: 1 1 13.125rem; order: -1; }
+.crossing.plain > .switches { flex: none; }
 .switches .narrow:has(:disabled) { display: none; } /* until there is a number to slide */
 .frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched,
 .frame:not(:has(input[data-input=causal]:checked)) .lanes .hatched + span { display: none; }
@@ -342,6 +343,14 @@ function rowsFor(widget) {
   return { words, causal, scaled, t, row, column, other, code, word, T: words.length };
 }
 
+/** The chosen word's scores that the causal mask leaves, or those that it hides. */
+function scoresOf(widget, masked = false) {
+  const { causal, t, T } = rowsFor(widget);
+  const seen = causal ? t + 1 : T;
+  const columns = masked ? times(T - seen, (s) => seen + s) : times(seen, (s) => s);
+  return columns.map((column) => ({ name: "scores", row: t, column }));
+}
+
 const zip = (a, b) => a.map((number, i) => [number, b[i]]);
 
 /** The chosen word's scores as far as they have come, one row for each step. */
@@ -380,7 +389,11 @@ const STEPS = [
         { name: "w_q", column: 0 },
         { name: "q", row: t },
       ],
-      moves: [{ from: { name: "x", row: t }, to: { name: "q", row: t } }],
+      moves: [
+        { from: { name: "x", row: t }, to: { name: "q", row: t } },
+        { from: { name: "w_q", column: 0 }, to: { name: "q", row: t, column: 0 } },
+      ],
+      fills: [{ name: "q", row: t }],
       code: code.project,
     };
   },
@@ -392,11 +405,12 @@ const STEPS = [
         `value, ${vectorOf(row("v"))}. Every other word gets its query, key and value in this way.`,
       lit: ["x", "k", "v"].map((name) => ({ name, row: t })),
       moves: ["k", "v"].map((name) => ({ from: { name: "x", row: t }, to: { name, row: t } })),
+      fills: ["q", "k", "v"].map((name) => ({ name })),
       code: code.project,
     };
   },
   (widget) => {
-    const { t, row, other, T, words, word, code } = rowsFor(widget);
+    const { t, row, other, scaled, T, words, word, code } = rowsFor(widget);
     const pairs = spelled(zip(row("q"), row("k", other)));
     return {
       message:
@@ -408,6 +422,7 @@ const STEPS = [
         from: { name: "k", row: s },
         to: { name: "scores", row: t, column: s },
       })),
+      fills: scaled ? [] : scoresOf(widget),
       code: code.score,
       table: stages(widget, 1),
     };
@@ -423,12 +438,13 @@ const STEPS = [
         : "Here the scores would be divided by √3, but this is switched off, so they stay " +
           "as they are. Switch it on, and this row changes.",
       lit: [{ name: "scores", row: t }],
+      fills: scaled ? scoresOf(widget) : [],
       code: scaled ? code.scale : undefined,
       table: stages(widget, 2),
     };
   },
   (widget) => {
-    const { t, causal, T, words, word, code } = rowsFor(widget);
+    const { t, causal, words, word, code } = rowsFor(widget);
     const later = words.slice(t + 1);
     return {
       message: !causal
@@ -438,9 +454,8 @@ const STEPS = [
           ? `The causal mask hides the words after ${word} (${later.join(", ")}): their scores ` +
             "become −∞, whatever they were."
           : `${word} is the last word, so the causal mask hides nothing from it.`,
-      lit: causal
-        ? times(T - t - 1, (s) => ({ name: "scores", row: t, column: t + 1 + s }))
-        : [{ name: "scores", row: t }],
+      lit: causal && later.length ? scoresOf(widget, true) : [{ name: "scores", row: t }],
+      fills: scoresOf(widget, true),
       code: causal ? code.mask : undefined,
       table: stages(widget, 3),
     };
@@ -459,6 +474,7 @@ const STEPS = [
         { name: "weights", row: t },
       ],
       moves: [{ from: { name: "scores", row: t }, to: { name: "weights", row: t } }],
+      fills: [{ name: "weights", row: t }, partsOf(widget, ".word .weight")],
       code: code.softmax,
       table: stages(widget, 4),
     };
@@ -472,6 +488,7 @@ const STEPS = [
         `${spelled(zip(row("weights"), column("v", 0)))} = ${format(row("context")[0])}.`,
       lit: [{ name: "weights", row: t }, { name: "v" }, { name: "context", row: t }],
       moves: times(T, (s) => ({ from: { name: "v", row: s }, to: { name: "context", row: t } })),
+      fills: [{ name: "context", row: t }, partsOf(widget, ".mixture")],
       code: code.mix,
     };
   },
@@ -484,6 +501,7 @@ const STEPS = [
         "order in which it follows.",
       lit: [{ name: "context" }],
       moves: [{ from: { name: "x" }, to: { name: "context" } }],
+      fills: ["scores", "weights", "context"].map((name) => ({ name })),
       code: code.mix,
     };
   },
@@ -532,17 +550,18 @@ export default live(
           ui.toggle("causal", "causal mask"),
         ),
       ),
+      ui.use(journey, {
+        name: one,
+        steps: STEPS,
+        flows: ["q", "k", "v", "scores", "weights", "context"],
+        beside: ".given, .role, .lanes > .scroll, .mixed",
+      }),
       ui.use(
         attentionSteps,
         ui.heat("scores", "scores, before the softmax", "signed", either(likeness, score)),
         ui.heat("weights", "weights: each row sums to 1", "weight", weight),
         ui.heat("context", "outputs Z", "signed", either(averaged, mixed)),
       ),
-      ui.use(journey, {
-        name: one,
-        steps: STEPS,
-        flows: ["q", "k", "v", "scores", "weights", "context"],
-      }),
       ui.boxed(
         "said",
         ui.explanation(undefined, firstSum),

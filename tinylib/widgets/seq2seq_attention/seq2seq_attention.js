@@ -306,7 +306,7 @@ function wordsNext(widget) {
       setText(heading, quote(word));
       const terms = topK(shares, shares.length)
         .filter((s) => shares[s] >= LEAST)
-        .map((s) => `${format(shares[s])} × ${english[s]}`);
+        .map((s) => `${format(shares[s])} × ${quote(english[s])}`);
       setText(
         looked,
         ` was written from ${terms.slice(0, 4).join(" + ")}${terms.length > 4 ? " + … " : ". "}` +

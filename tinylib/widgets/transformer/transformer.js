@@ -7,8 +7,16 @@ import { columnHeads, results } from "../../live/ui/boxes.js";
 import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { action, choice } from "../../live/ui/controls.js";
 import { h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
-import { chance, explainable, logs, perLength, rove, weighed } from "../../live/ui/explain.js";
-import { headMaps } from "../../live/ui/heads.js";
+import {
+  chance,
+  explainable,
+  logs,
+  partsOf,
+  perLength,
+  rove,
+  weighed,
+} from "../../live/ui/explain.js";
+import { blocksOf, headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { shaded } from "../../live/ui/look.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
@@ -206,15 +214,7 @@ function french(widget) {
   const [person, doubt, begun] = ["person", "doubt", "begun"].map((kind) =>
     h("p", { class: `note ${kind}` }),
   );
-  const free = action(
-    widget,
-    "start",
-    "Let it choose again",
-    (next) => {
-      next.start = [];
-    },
-    { goes: true },
-  );
+  const free = action(widget, "start", "Let it choose again", clearStart, { goes: true });
   free.hidden = true;
   return {
     element: results(
@@ -708,10 +708,9 @@ function followed(widget) {
   const outputs = widget.readOutputs();
   const view = answer(widget, widget.inputs, outputs);
   if (!view) return undefined;
-  const [L] = outputs.cross.shape;
-  const t = view.at.french;
+  const [[L], t] = [outputs.cross.shape, view.at.french];
   const fed = view.before[t] === "the start" ? "the start" : quote(view.before[t]);
-  return { ...view, outputs, L, t, fed, code: widget.spec.facts.code };
+  return { ...view, widget, outputs, L, t, fed, code: widget.spec.facts.code };
 }
 
 /** The largest weight at this word, of all heads of one block. */
@@ -727,14 +726,20 @@ function largest({ outputs, t }, kind, layer) {
 
 const wordOf = (name, column) => ({ name, row: 0, column });
 
+/** The maps of this kind of attention in these blocks, if it is the kind that is shown. */
+const mapsOf = ({ widget, kind, head }, wanted, blocks) =>
+  kind === wanted ? [blocksOf(widget, blocks, head.layer, SHOWN)] : [];
+const SHOWN = ".atlas .word-map, .stage .caption, .chips span"; // by the chosen head
+
 const STEPS = [
-  ({ english, L, code }) => ({
+  (view) => ({
     message:
-      `The encoder has read the ${english.length} words. In each of its ${L} blocks every word ` +
-      "attended to all of them, so that each vector tells of its neighbours, too. " +
+      `The encoder has read the ${view.english.length} words. In each of its ${view.L} blocks ` +
+      "every word attended to all of them, so that each vector tells of its neighbours, too. " +
       "This is done once.",
     lit: [wordOf("english")],
-    code: code.encode,
+    fills: mapsOf(view, "encoder", [0, view.L]),
+    code: view.code.encode,
   }),
   ({ french, t, fed, code }) => ({
     message:
@@ -756,6 +761,7 @@ const STEPS = [
           "only attend to itself.",
       lit: [wordOf("french", t), ...(most ? [wordOf("french", most - 1)] : [])],
       moves: most ? [{ from: wordOf("french", most - 1), to: wordOf("french", t) }] : [],
+      fills: mapsOf(view, "decoder", [0, 1]),
       code: code.back,
     };
   },
@@ -769,6 +775,7 @@ const STEPS = [
         `${quote(english[most])}.`,
       lit: [wordOf("english", most), wordOf("french", t)],
       moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],
+      fills: mapsOf(view, "cross", [0, 1]),
       code: code.across,
     };
   },
@@ -790,10 +797,11 @@ const STEPS = [
         `gives to ${quote(english[most])}.`,
       lit: [wordOf("english", most), wordOf("french", t)],
       moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],
+      fills: ["cross", "decoder"].flatMap((kind) => mapsOf(view, kind, [1, L])),
       code: code.block,
     };
   },
-  ({ outputs, t, code, names }) => {
+  ({ widget, outputs, t, code, names }) => {
     const row = ({ data }, size = 5) => [...data.subarray(size * t, size * (t + 1))];
     const [likeliest, shares] = [row(outputs.likeliest), row(outputs.probabilities)];
     const words = likeliest.map((id) => named(id, names));
@@ -803,6 +811,7 @@ const STEPS = [
         `logits, and their softmax gives ${words[0] === "the end" ? words[0] : quote(words[0])} ` +
         `the probability ${percentOf(shares[0])}.`,
       lit: [wordOf("french", t)],
+      fills: [partsOf(widget, ".choices .candidate, .choices .note")],
       code: code.output,
       table: {
         labels: words,
@@ -813,7 +822,7 @@ const STEPS = [
       },
     };
   },
-  ({ french, t, outputs, inputs, ids }) => {
+  ({ widget, french, t, outputs, inputs, ids }) => {
     const p = percentOf(outputs.probability.data[t]);
     const who =
       t < inputs.start.length
@@ -829,7 +838,7 @@ const STEPS = [
           ? "With it the translation is finished."
           : "It is fed next, and all but the encoder's part begins again with it."),
       lit: [wordOf("french", t)],
-      code: undefined,
+      fills: [{ cells: widget.cellsOf("french").slice(t) }, partsOf(widget, ".written, .rivals")],
     };
   },
 ].map((step) => (widget) => {
@@ -875,12 +884,12 @@ export default live(
       ui.boxed(
         "side",
         ui.use(stage),
+        ui.use(journey, { name, steps: STEPS }),
         ui.use(kinds),
         ui.boxed("atlas", ui.use(heads), ui.use(chart)),
         ui.explanation(),
       ),
     ),
-    ui.use(journey, { name, steps: STEPS }),
   ],
   { wide: true },
 );

@@ -11,12 +11,12 @@ import { trains } from "../../live/page/trainer.js";
 import { results, scroller } from "../../live/ui/boxes.js";
 import { toggle } from "../../live/ui/controls.js";
 import { AS_IS, h, readOnce, setAttribute, setText } from "../../live/ui/dom.js";
+import { gauge } from "../../live/ui/gauge.js";
 import { wordMap } from "../../live/ui/maps.js";
 import { listed, percent, whole } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
 import {
-  gauge,
   lossCurve,
   pastOf,
   rates,
