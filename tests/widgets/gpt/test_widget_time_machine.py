@@ -200,7 +200,7 @@ WATCH = """el => {
         if (name === 'inputs') note();
         set.call(el.model, name, value);
     };
-    el.addEventListener('tl:done', ({ detail }) => { el.told = detail; note(); });
+    el.addEventListener('tl:done', ({ detail }) => { el.event = detail; note(); });
 }"""
 
 
@@ -209,14 +209,14 @@ def test_play_shows_every_snapshot_whole_and_in_order(widget: Locator) -> None:
     widget.evaluate(WATCH)
     button = widget.locator(".play")
     button.click()
-    until(widget, "el => el.told")
-    seen, told, pauses = widget.evaluate("el => [el.seen, el.told, [...el.pauses]]")
+    until(widget, "el => el.event")
+    seen, event, pauses = widget.evaluate("el => [el.seen, el.event, [...el.pauses]]")
     assert [which for which, _, _ in seen] == [9, *range(12)] and pauses == [2200]
     tokens = ours.trained().tokens
     for which, text, pale in seen[1:]:
         written = in_float64(STEM, json.dumps({**inputs_of(widget), "step": which}))["written"]
         assert (text, pale) == ("My lord, the qu" + tokens.text(written), 0)
-    assert told["what"] == "last" and told["prompt"] + told["text"] == seen[-1][1]
+    assert event["what"] == "last" and event["prompt"] + event["text"] == seen[-1][1]
     until(widget, "el => el.shadowRoot.querySelector('.play').textContent === 'Play'")
     twice = """(button) => {
         const el = button.getRootNode().host;

@@ -1,7 +1,7 @@
 import { uniform } from "../../live/page/chance.js";
 import { topK } from "../../live/page/search.js";
 import { offers, redraw } from "../../live/ui/controls.js";
-import { h, setAttribute, setLength, setText, tell } from "../../live/ui/dom.js";
+import { h, setAttribute, setLength, setText, notifyPage } from "../../live/ui/dom.js";
 import { chance, explainable, rove, sum } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
 import { appear, isCalm } from "../../live/ui/motion.js";
@@ -198,7 +198,7 @@ function continuation(widget) {
       const outputs = widget.model.get("outputs");
       if (step !== steps.length - 1 || !isWhole(widget) || done === outputs) return;
       done = outputs;
-      tell(widget, { what: "last", prompt, text: letters.join("") });
+      notifyPage(widget, { what: "last", prompt, text: letters.join("") });
     },
   };
 }
@@ -426,9 +426,10 @@ continuation.style = `
 textarea.line { min-height: 3.125rem !important; }
 .drawn { display: flex; gap: 10px; align-items: center; }
 .luck { color: var(--soft); font-size: var(--size-note); font-variant-numeric: tabular-nums; }
-.page-of { margin: 0; padding: 10px 14px; height: 10lh; overflow-y: auto; border: 1px solid var(--line);
-  border-radius: 8px; white-space: pre-wrap; overflow-wrap: anywhere; font: var(--size-text)/1.5
-  var(--mono); background: color-mix(in oklab, var(--ground), var(--line) 14%); }
+.page-of { margin: 0; padding: 10px 14px; height: 10lh; overflow-y: auto;
+  border: 1px solid var(--line); border-radius: 8px; white-space: pre-wrap;
+  overflow-wrap: anywhere; font: var(--size-text)/1.5 var(--mono);
+  background: color-mix(in oklab, var(--ground), var(--line) 14%); }
 @container widget (min-width: 53.75rem) {
   .page-of { padding-block: 6px; font-size: var(--size-note); }
 }
