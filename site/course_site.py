@@ -6,6 +6,7 @@ Building needs Node and the packages of site/package.json, and no torch: `make s
 from __future__ import annotations
 
 import ast
+import gzip
 import hashlib
 import importlib.util
 import json
@@ -46,6 +47,7 @@ LIBRARY = ROOT / "tinylib"
 LIVE, WIDGETS = LIBRARY / "live", LIBRARY / "widgets"
 WEIGHTS = LIBRARY / "weights"
 REAL_MODEL = 'data-widget="real_model"'
+AHEAD = ("chapters/00_start", "chapters/ten_minutes")  # what their widgets need comes unasked
 TEXTS = ROOT / "_build" / "texts"  # which site/texts.py has fetched, if it could
 log = logging.getLogger(__name__)
 
@@ -186,7 +188,7 @@ def live_folder() -> str:
     for file in live_scripts():
         digest.update(file.relative_to(LIBRARY).as_posix().encode() + script_text(file).encode())
     others = (LIVE.glob(files) for files in ("graphs/*.onnx*", "pools/*.gz", "page/*.wasm"))
-    for file in sorted(chain(*others)):
+    for file in sorted(chain(*others, WIDGETS.rglob("*.json"))):
         digest.update(file.relative_to(LIBRARY).as_posix().encode() + file.read_bytes())
     digest.update(" ".join(sorted(text.name for text in TEXTS.glob("*.gz"))).encode())
     digest.update(json.dumps(weights()).encode() + (SITE / "lighten.mjs").read_bytes())
@@ -198,6 +200,12 @@ def weights() -> dict[str, dict[str, Any]]:
     manifest = WEIGHTS / "manifest.json"
     known = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
     return {name: {key: facts[key] for key in ("bytes", "sha256")} for name, facts in known.items()}
+
+
+def runtime() -> dict[str, int]:
+    """How large the runtime is, and how much of it comes over a net that compresses it."""
+    data = (NODE_MODULES / "onnxruntime-web" / "dist" / ORT_FILES[-1]).read_bytes()
+    return {"bytes": len(data), "sent": len(gzip.compress(data, 6))}
 
 
 @cache
@@ -234,12 +242,15 @@ def copy_browser_parts(app: Sphinx) -> None:
         there = live / script.relative_to(LIBRARY)
         there.parent.mkdir(parents=True, exist_ok=True)
         there.write_text(script_text(script), encoding="utf-8")
+    for answers in WIDGETS.rglob("*.json"):
+        shutil.copy(answers, live / answers.relative_to(LIBRARY))
     shutil.copytree(LIVE / "graphs", live / "live" / "graphs")
     shutil.copy(LIVE / "page" / "product.wasm", live / "live" / "page")
     shutil.copytree(LIVE / "pools", live / "live" / "pools")
     for text in TEXTS.glob("*.gz"):
         shutil.copy(text, live / "live" / "pools")
-    (live / "live" / "weights.json").write_text(json.dumps(weights()), encoding="utf-8")
+    listed = {**weights(), "runtime": runtime()}
+    (live / "live" / "weights.json").write_text(json.dumps(listed), encoding="utf-8")
     shipped = replace_folder(static / "weights")
     for name in weights():
         shutil.copy(WEIGHTS / f"{name}.safetensors", shipped)
@@ -389,6 +400,8 @@ def slim_page(
         named: dict[str, Any] = {"data-texts": there}
         if REAL_MODEL in body and (gguf := real_model()):
             named["data-gguf"] = f"model/{gguf.name}"
+        if pagename in AHEAD:
+            named["data-ahead"] = "hero time_machine"
         app.add_js_file(host, loading_method="defer", **named)
     if "data-exercise" in body:
         app.add_js_file(f"{answers_folder()}/answers.js", type="module")

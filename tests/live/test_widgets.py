@@ -175,8 +175,8 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
     ],
     "hero": [
         (dict(prompt="café"), "prompt has 'é', which is unknown here"),
-        (dict(choices=[-2]), "choices must lie between -1 and 64"),
-        (dict(choices=[-1] * 161), "choices has 161 entries along N: give 0 to 160"),
+        (dict(choices=[-3]), "choices must lie between -2 and 64"),
+        (dict(choices=[-1] * 501), "choices has 501 entries along N: give 0 to 500"),
     ],
     "kernel_regression": [
         (dict(x=[], y=[]), "x is empty"),

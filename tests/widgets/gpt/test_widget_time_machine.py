@@ -1,5 +1,6 @@
 """The time machine: one prompt at twelve steps of a training, and what is learnt when."""
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -127,7 +128,7 @@ def test_everything_follows_the_slider(widget: Locator) -> None:
         when = f"after {steps:,} steps" if steps else "before training"
         assert slider.get_attribute("aria-valuetext") == when
         page = widget.locator(".page-of")
-        assert page.locator("..").inner_text().startswith(f"What it writes, {when}")
+        assert page.locator("..").inner_text().startswith(f"It writes, {when}")
         wanted = received(widget)["written"].long()
         assert page.text_content() == "ROMEO:\n" + ours.trained().tokens.text(wanted)
         assert widget.locator(".moment b").inner_text() == f"{facts['curves']['loss'][step]:.2f}"
@@ -180,26 +181,60 @@ def test_the_numbers_under_the_slider_stand_apart(visit: Visit, widget: Locator)
                 assert begin - end >= 4, (i, width, shown)
 
 
-def test_play_goes_through_time_and_stops(widget: Locator) -> None:
-    hold_inputs(widget, {**START, "step": 9})
-    widget.get_by_role("button", name="Play").click()
+# What stood there whenever the inputs changed, and what the reader had to read it.
+WATCH = """el => {
+    el.seen = [];
+    el.pauses = new Set();
+    const timer = window.setTimeout;
+    window.setTimeout = (done, ms, ...rest) => {
+        if (ms > 1000) el.pauses.add(ms);
+        return timer(done, ms > 1000 ? 0 : ms, ...rest);
+    };
+    const note = () => {
+        const [which] = new Float32Array(el.model.get('outputs').which.data.buffer);
+        const text = el.shadowRoot.querySelector('.page-of');
+        el.seen.push([which, text.textContent, text.querySelectorAll('.old').length]);
+    };
+    const set = el.model.set;
+    el.model.set = (name, value) => {
+        if (name === 'inputs') note();
+        set.call(el.model, name, value);
+    };
+    el.addEventListener('tl:done', ({ detail }) => { el.event = detail; note(); });
+}"""
+
+
+def test_play_shows_every_snapshot_whole_and_in_order(widget: Locator) -> None:
+    hold_inputs(widget, {**START, "prompt": "My lord, the qu", "step": 9})
+    widget.evaluate(WATCH)
     button = widget.locator(".play")
-    assert button.inner_text() == "Pause"
-    until(widget, "el => el.model.get('inputs').step === 11")
-    settled(widget)
-    assert button.inner_text() == "Play"
     button.click()
-    assert inputs_of(widget)["step"] == 0, "at the end it begins again"
-    button.click()
-    assert button.inner_text() == "Play"
+    until(widget, "el => el.event")
+    seen, event, pauses = widget.evaluate("el => [el.seen, el.event, [...el.pauses]]")
+    assert [which for which, _, _ in seen] == [9, *range(12)] and pauses == [2200]
+    tokens = ours.trained().tokens
+    for which, text, pale in seen[1:]:
+        written = in_float64(STEM, json.dumps({**inputs_of(widget), "step": which}))["written"]
+        assert (text, pale) == ("My lord, the qu" + tokens.text(written), 0)
+    assert event["what"] == "last" and event["prompt"] + event["text"] == seen[-1][1]
+    until(widget, "el => el.shadowRoot.querySelector('.play').textContent === 'Play'")
+    twice = """(button) => {
+        const el = button.getRootNode().host;
+        button.click();
+        const { step } = el.model.get('inputs');
+        button.click();
+        return [step, button.textContent];
+    }"""
+    assert button.evaluate(twice) == [0, "Play"], "at the end it begins again, and pauses at once"
     settled(widget)
 
 
-def test_whoever_wants_less_motion_is_offered_none(visit: Visit) -> None:
+def test_for_a_reader_who_wants_no_motion_each_press_is_one_snapshot(visit: Visit) -> None:
     """It is asked as the view is drawn."""
-    for motion, offered in (("reduce", False), ("no-preference", True)):
-        visit.page.emulate_media(reduced_motion=motion)  # type: ignore[arg-type]
-        visit.renew()
-        widget = visit.widget(STEM)
-        assert widget.locator(".play").is_visible() == offered
-        assert widget.get_by_role("slider", name="training step").is_visible()
+    visit.page.emulate_media(reduced_motion="reduce")
+    visit.renew()
+    widget = visit.widget(STEM)
+    for step in (0, 1):
+        widget.get_by_role("button", name="Step").click()
+        assert inputs_of(widget)["step"] == step
+        settled(widget)

@@ -9,6 +9,8 @@ const WEIGHTS = new URL("../../weights/", HERE).href;
 const HASH = new URL("../../hash/", HERE).href;
 
 let runtime; // promise of onnxruntime-web
+const runtimeReports = new Set(); // who is told how much of it has come
+let [runtimeProgress, ready] = [null, false];
 let tries = 0;
 const sessions = new Map(); // graph -> promise of a session
 const downloads = new Map(); // weights -> { data: promise of bytes, progress, reports }
@@ -87,8 +89,41 @@ function withoutRuntime(error) {
   throw unloaded("its runtime", error);
 }
 
+/** How large files are that come: of the runtime, and of each model with its check sum. */
+const sizes = () =>
+  fetched(new URL("weights.json", HERE)).then((text) => JSON.parse(new TextDecoder().decode(text)));
+
+/** The runtime's own program, which is counted as it comes. */
+async function receiveRuntime() {
+  const url = `${ORT}ort-wasm-simd-threaded.wasm`;
+  const asked = fetch(url, { cache: tries ? "reload" : "default" });
+  asked.catch(() => {}); // it is awaited below
+  const listed = await sizes().catch(() => ({})); // it can be used without
+  const { bytes, sent } = listed.runtime ?? { bytes: Infinity, sent: 0 };
+  const report = ({ length }) => {
+    runtimeProgress = { loaded: Math.round((sent * length) / bytes), total: sent };
+    runtimeReports.forEach((one) => one());
+  };
+  report({ length: 0 });
+  const answer = await asked;
+  if (!answer.ok) throw new Error(`the server answered ${answer.status} for ${url}`);
+  return received(answer, report);
+}
+
+/** All that comes, in one; `report` gets what has come after each part of it. */
+async function received(answer, report) {
+  const [reader, parts] = [answer.body.getReader(), []];
+  let length = 0;
+  for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+    parts.push(value);
+    length += value.length;
+    report({ length });
+  }
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
+}
+
 async function load() {
-  const binary = fetched(`${ORT}ort-wasm-simd-threaded.wasm`, tries ? "reload" : "default");
+  const binary = receiveRuntime();
   binary.catch(() => {}); // it is awaited below, unless the import fails first
   const cacheBuster = tries ? `?try=${tries}` : "";
   const ort = await import(`${ORT}ort.wasm.min.mjs${cacheBuster}`);
@@ -96,6 +131,7 @@ async function load() {
   ort.env.wasm.wasmBinary = await binary;
   ort.env.wasm.numThreads = 1;
   ort.env.logLevel = "error";
+  ready = true;
   return ort;
 }
 
@@ -110,7 +146,7 @@ function download(name, report) {
       own.reports.forEach((report) => report(progress));
     };
     own.data = receive(name, reportAll).then((file) => {
-      [own.progress, own.reports] = [null, new Set()]; // there is nothing more to report
+      own.reports = new Set(); // there is nothing more to report
       return unpacked(file);
     });
     own.data.catch(() => downloads.delete(name));
@@ -124,16 +160,13 @@ function download(name, report) {
 
 async function receive(name, report) {
   const failed = (what, remedy, cause) => because(`the model, ${name}, ${what}`, remedy, cause);
-  const listed = fetched(new URL("weights.json", HERE)).then((text) =>
-    JSON.parse(new TextDecoder().decode(text)),
-  );
   const {
     [name]: { bytes: total, sha256 },
-  } = await listed.catch((error) => {
+  } = await sizes().catch((error) => {
     throw failed("could not be loaded: the list of models is missing", CONNECTION, error);
   });
-  const data = new Uint8Array(total);
   let loaded = 0;
+  let data;
   report({ loaded, total });
   try {
     // "no-cache" asks the server whether a stored copy is still good: a broken one is not kept.
@@ -141,12 +174,10 @@ async function receive(name, report) {
       cache: "no-cache",
     });
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-    const reader = answer.body.getReader();
-    for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
-      if (loaded + value.length <= total) data.set(value, loaded);
-      loaded += value.length;
+    data = await received(answer, ({ length }) => {
+      loaded = length;
       report({ loaded, total });
-    }
+    });
   } catch (error) {
     throw unloaded(`the model, ${name},`, error);
   }
@@ -228,15 +259,39 @@ function needs({ stem, graphs = [stem], plain = [], weights }, { variant }) {
   return { weights: weights[variant], graphs: graphs.map(own), own };
 }
 
-/** Load all that is needed to compute these inputs; if that fails, the next call tries again. */
-export async function prepare(spec, inputs, report) {
+/**
+ * Load all that is needed to compute these inputs; if that fails, the next call tries again.
+ * `report` gets how much of it has come, { loaded, total } in bytes: of runtime and trained model
+ * together, and how large the model is, if it is still on its way.
+ */
+export async function prepare(spec, inputs, report = (_progress) => {}) {
   const { weights, graphs } = needs(spec, inputs);
   if (!graphs.length) return; // its program computes all of it
   assertRunnable(); // before the weights are fetched in vain
-  const starting = start();
-  starting.catch(() => {}); // the weights may fail first
-  const data = weights ? await download(weights, report) : null;
-  for (const name of graphs) await session(name, weights, data);
+  let [model, waited] = [null, false];
+  const counted = !ready; // what was there before this began is not counted
+  const count = () => {
+    const all = [model, counted && runtimeProgress].filter(Boolean);
+    const [loaded, total] = ["loaded", "total"].map((what) =>
+      all.reduce((sum, one) => sum + one[what], 0),
+    );
+    waited ||= loaded < total;
+    const trained = model?.loaded < model?.total ? model.total : 0;
+    if (waited) report({ loaded, total, trained });
+  };
+  runtimeReports.add(count);
+  try {
+    const starting = start();
+    starting.catch(() => {}); // the weights may fail first
+    const ofModel = (progress) => {
+      model = progress;
+      count();
+    };
+    const data = weights ? await download(weights, ofModel) : null;
+    for (const name of graphs) await session(name, weights, data);
+  } finally {
+    runtimeReports.delete(count);
+  }
 }
 
 /** The session of a graph, opened once. */

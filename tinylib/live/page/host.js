@@ -2,6 +2,7 @@
 // why a widget is not live, when the page was opened as a file.
 (() => {
   const own = /** @type {HTMLScriptElement} */ (document.currentScript);
+  const ahead = (own.dataset.ahead ?? "").split(" "); // widgets whose model comes unasked
   const live = new URL("../", own.src).href;
   const texts = (own.dataset.texts ?? "").split(" "); // that this copy of the site has
   const gguf = own.dataset.gguf && new URL(`../../${own.dataset.gguf}`, live).href; // a real model
@@ -116,7 +117,7 @@
   }
 
   /** Keep `model`'s outputs true to its inputs, and say so when that fails. */
-  function computeFor(model, program) {
+  function computeFor(model, program, early) {
     const spec = model.get("spec");
     const here = trains(spec) ? HERE_TRAINED : runsGraphs(spec) ? HERE : HERE_BY_RULES;
     let [busy, again] = [false, false];
@@ -130,18 +131,18 @@
     const showLoading = (loading) => {
       if (model.get("loading") !== loading) model.set("loading", loading);
     };
-    const loading = (trained) => {
-      const all = [...(ready ? [] : [RUNTIME]), ...trained];
+    const loading = (more) => {
+      const all = [...(ready ? [] : [RUNTIME]), ...more];
       showLoading(all.length ? `Loading ${all.join(" and ")}…` : "");
     };
     const prepare = async (inputs) => {
       latest = inputs;
       const report = (progress) => {
-        // of the trained model, if the widget has one
         if (latest !== inputs) return;
+        const { loaded, total, trained } = progress;
         model.set("progress", progress);
-        const whole = progress.loaded === progress.total;
-        loading(whole ? [] : [`the trained model (${megabytes(progress.total)})`]);
+        if (loaded === total) showLoading("Starting…");
+        else loading(trained ? [`the trained model (${megabytes(trained)})`] : []);
       };
       if (!ready && !model.get("progress")) loading(spec.weights ? ["the trained model"] : []);
       try {
@@ -154,12 +155,15 @@
         }
       }
     };
-    /** What is stored for the inputs is shown before it is computed. */
+    /** What is stored for the inputs, or its beginning, is shown before it is computed. */
     const recall = () => {
-      const known = model.kept.get(JSON.stringify(model.get("inputs")));
-      if (!known) return;
-      model.set("outputs", known);
+      const inputs = model.get("inputs");
+      const whole = model.kept.get(JSON.stringify(inputs));
+      const begun = whole ? undefined : early?.answer(spec, inputs);
+      if (!whole && !begun) return;
+      model.set("outputs", whole ?? packed(begun));
       model.set("answered", model.get("asked"));
+      model.set("unfinished", !whole);
       model.set("answers", {});
     };
     const fail = (error) => {
@@ -262,6 +266,19 @@
     addEventListener(sign, move, { once: true, passive: true });
   }
 
+  // On the few pages where a touch is to be answered at once, what that needs is fetched and made
+  // ready after the page has come and stood for a while, unless the browser is to save data.
+  const comeAhead = []; // what is to be done for it, one after the other
+  const STANDS = 2000; // ms
+  const fetchAhead = async () => {
+    for (const doIt of comeAhead) await doIt?.();
+  };
+  addEventListener("load", () => {
+    if (/** @type {any} */ (navigator).connection?.saveData) return;
+    const idle = window.requestIdleCallback ?? setTimeout;
+    setTimeout(() => idle(() => fetchAhead().catch((error) => console.info(error))), STANDS);
+  });
+
   async function start(preview, id) {
     const state = JSON.parse(preview.querySelector("script[type='application/json']").textContent);
     const view = await import(`${live}../widgets/${preview.dataset.view}`);
@@ -282,8 +299,10 @@
       const outputs = [model.get("outputs"), ...state.kept.map(packed)];
       model.kept = new Map(inputs.map((one, i) => [one, outputs[i]]));
     }
-    const interest = state.spec.asks ? settle(model) : computeFor(model, view.program);
+    const { program, early } = view;
+    const interest = state.spec.asks ? settle(model) : computeFor(model, program, early);
     const el = Object.assign(document.createElement("div"), { model });
+    if (ahead.includes(preview.dataset.widget)) comeAhead.push(early?.fetch, interest);
     el.className = "tl-widget";
     el.dataset.widget = id;
     for (const sign of ["pointerover", "touchstart", "focusin"]) {

@@ -81,6 +81,10 @@ export function setLength(element, share, side = "width") {
   if (element.style[side] !== length) element.style[side] = length;
 }
 
+/** Tell the page around a widget what the reader has seen or done in it. */
+export const notifyPage = ({ el }, detail) =>
+  el.dispatchEvent(new CustomEvent("tl:done", { bubbles: true, composed: true, detail }));
+
 /** Whether a key, or what is typed, is still an input method's: Safari says so by the code. */
 export const isComposing = (event) => event.isComposing || event.keyCode === 229;
 

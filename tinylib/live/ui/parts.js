@@ -51,6 +51,7 @@ function partsFor(widget) {
     element: h("div", { class: name }, ...parts.map((part) => part.element)),
   });
   return {
+    view: widget.model.get("view"), // a page may show less of a widget, such as the tour
     /** Parts in a box of the view's own style. */
     boxed: box,
     row: (...parts) => box("row", ...parts),

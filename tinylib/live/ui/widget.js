@@ -270,7 +270,8 @@ export class Widget {
     const loading = this.model.get("loading");
     this.frame.classList.toggle("stale", behind || Boolean(this.model.get("error")));
     this.busyLine.hidden = !this.late || (this.quiet && !loading);
-    setText(this.work, this.progress.hidden ? loading || COMPUTING : "Loading the model");
+    const coming = this.spec.weights ? "Loading the model" : "Loading the runtime";
+    setText(this.work, this.progress.hidden ? loading || COMPUTING : coming);
     setText(this.where, loading || (this.late ? COMPUTING : this.model.get("where")));
     if (this.busy === this.late) return;
     this.busy = this.late;

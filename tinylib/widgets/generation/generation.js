@@ -741,9 +741,9 @@ paces.style = `${plane.style}
 .pace.without::before { background: var(--vermilion); }
 `;
 page.style = `${TEXT_STYLE}
-.page { min-height: 11.375rem; }
+.page { height: 11.375rem; overflow-y: auto; }
 @container widget (min-width: 53.75rem) {
-  .page { min-height: 8.125rem; }
+  .page { height: 9.375rem; }
 }
 .t.lit, .candidate.lit { outline: 2px solid var(--accent); outline-offset: -1px; }
 .page:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }

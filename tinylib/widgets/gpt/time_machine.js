@@ -1,9 +1,10 @@
 import { uniform } from "../../live/page/chance.js";
 import { topK } from "../../live/page/search.js";
 import { offers, redraw } from "../../live/ui/controls.js";
-import { h, setAttribute, setLength, setText } from "../../live/ui/dom.js";
+import { h, setAttribute, setLength, setText, notifyPage } from "../../live/ui/dom.js";
 import { chance, explainable, rove, sum } from "../../live/ui/explain.js";
 import { knob } from "../../live/ui/knobs.js";
+import { appear, isCalm } from "../../live/ui/motion.js";
 import { percent, whole } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { plane, through } from "../../live/ui/plot.js";
@@ -55,19 +56,46 @@ const inShort = (steps) => (steps < 1000 ? String(steps) : `${steps / 1000}k`);
 const afterSteps = (steps) =>
   steps === 0 ? "before training" : `after ${whole(steps)} step${steps === 1 ? "" : "s"}`;
 
-/** The slider through time: every stop is a snapshot. A button plays it, if motion is welcome. */
+const READ_MS = 2200; // ms: a text that is whole stays for so long before the next one comes
+
+/** Whether all of the text is there that the chosen snapshot writes. */
+const isWhole = (widget) =>
+  widget.readOutputs().which.data[0] === widget.inputs.step &&
+  !(widget.behind || widget.model.get("unfinished"));
+
+/**
+ * The slider through time: every stop is a snapshot. A button plays it from the first one, each
+ * text as a whole; for a reader who wants no motion, each press shows the next.
+ */
 function timeSlider(widget) {
   const { steps } = widget.spec.facts;
   const last = steps.length - 1;
-  let timer = 0;
-  const go = (to) =>
+  const offer = isCalm() ? "Step" : "Play";
+  let [begun, timer] = [false, 0];
+  let playing = ""; // the inputs that it has made last
+  const go = (to) => {
+    begun = true;
     widget.edit("step", (next) => {
       next.step = to;
     });
+  };
   const stop = () => {
-    clearInterval(timer);
+    clearTimeout(timer);
+    if (playing) widget.stream(false);
+    [playing, timer] = ["", 0];
+    setText(play, offer);
+  };
+  const show = (to) => {
     timer = 0;
-    setText(play, "Play");
+    playing = JSON.stringify({ ...widget.inputs, step: to });
+    go(to);
+    follow();
+  };
+  const follow = () => {
+    const { step } = widget.inputs;
+    if (!play.isConnected || JSON.stringify(widget.inputs) !== playing) stop();
+    else if (isWhole(widget) && step === last) stop();
+    else if (isWhole(widget)) timer ||= setTimeout(() => show(step + 1), READ_MS);
   };
   const slider = knob(widget, "step", "training step", {
     slide: (to) => {
@@ -76,30 +104,18 @@ function timeSlider(widget) {
     },
     describe: (step) => afterSteps(steps[step]),
   });
-  const play = h(
-    "button.play",
-    {
-      "data-input": "step",
-      click: () => {
-        if (timer) {
-          stop();
-          return;
-        }
-        if (widget.inputs.step === last) go(0);
-        setText(play, "Pause");
-        timer = setInterval(() => {
-          if (!play.isConnected || widget.inputs.step >= last) {
-            stop();
-            return;
-          }
-          go(widget.inputs.step + 1);
-          if (widget.inputs.step === last) stop();
-        }, 1100);
-      },
-    },
-    "Play",
-  );
-  play.hidden = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const press = () => {
+    const from = begun ? widget.inputs.step + 1 : 0;
+    const to = from > last ? 0 : from;
+    if (playing) stop();
+    else if (isCalm()) go(to);
+    else {
+      setText(play, "Pause");
+      widget.stream(true, true);
+      show(to);
+    }
+  };
+  const play = h("button.play", { "data-input": "step", click: press }, offer);
   const ticks = steps.map((step, i) =>
     h(
       "button",
@@ -120,10 +136,13 @@ function timeSlider(widget) {
   slider.element.append(h("div.stops", ...ticks));
   return {
     element: h("div.time", slider.element),
-    shows: "inputs",
-    reset: stop,
+    reset() {
+      stop();
+      begun = false;
+    },
     update(inputs) {
       slider.update(inputs);
+      if (playing) follow();
       const { step } = inputs;
       ticks.forEach((tick, i) => tick.classList.toggle("chosen", i === step));
     },
@@ -134,35 +153,57 @@ function timeSlider(widget) {
 const offeredPrompts = (widget) =>
   offers(widget, "prompt", "or one of these:", widget.spec.facts.prompts);
 
-/** What it writes after the prompt; a new draw is the same model with other luck. */
+/**
+ * What it writes after the prompt; a new draw is the same model with other luck. A letter that the
+ * snapshot before has written in the same place stays, and others fade in over it.
+ */
 function continuation(widget) {
   const { steps } = widget.spec.facts;
   const tokens = widget.spec.sentences.prompt;
   const given = h("span.given");
   const own = h("span.own");
-  const when = h("span.label");
+  const when = h("span.label", { role: "status" });
   const again = redraw(widget, "New draw");
   const luck = h("span.luck");
+  let done; // the outputs of the last snapshot that were told of
   return {
     element: h(
       "section.column",
       h("div.line", when, h("span.drawn", luck, again)),
       h(
         "p.page-of",
-        { dir: "auto", "data-output": "", role: "status", "aria-label": "what it writes" },
+        { dir: "auto", "data-output": "", role: "group", "aria-label": "what it writes" },
         given,
         own,
       ),
     ),
-    update(inputs, outputs) {
-      const letters = (name) => Array.from(outputs[name].data, (id) => tokens[id]).join("");
-      setText(when, `What it writes, ${afterSteps(steps[outputs.which.data[0]])}`);
-      setText(luck, `draw ${inputs.seed}`);
-      setText(given, letters("given"));
-      setText(own, letters("written"));
+    update({ prompt, step, seed }, { which, given: before, written }) {
+      const letters = Array.from(written.data, (id) => tokens[id]);
+      const text = Array.from(before.data, (id) => tokens[id]).join("");
+      const known = which.data[0] === step && text === prompt ? letters.length : 0;
+      setText(when, `It writes, ${afterSteps(steps[step])}`);
+      setText(luck, `draw ${seed}`);
+      setText(given, prompt);
+      // what is on its way leaves the letters of before, pale, where none has come yet
+      const older = [...own.children].slice(letters.length).map((span) => span.textContent);
+      const shown = isWhole(widget) || !known ? letters : [...letters, ...older];
+      fillList(own, shown, "span", (span, letter, i) => {
+        const pale = known <= i;
+        if (span.textContent !== letter) {
+          setText(span, letter);
+          if (!pale) appear([span], FADE_MS);
+        }
+        span.classList.toggle("old", pale);
+      });
+      const outputs = widget.model.get("outputs");
+      if (step !== steps.length - 1 || !isWhole(widget) || done === outputs) return;
+      done = outputs;
+      notifyPage(widget, { what: "last", prompt, text: letters.join("") });
     },
   };
 }
+
+const FADE_MS = 500; // ms: a letter of another snapshot appears
 
 const CANDIDATES = 8;
 
@@ -363,7 +404,7 @@ timeSlider.style = `
 @container widget (min-width: 53.75rem) {
   .frame, .side { gap: 9px; }
   .time .knob { grid-template: "label track value about" auto ". stops . ." auto
-    / auto 1fr 8.5em 4.25rem; }
+    / auto 1fr 10.5em 4.25rem; }
 }
 .line { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center;
   justify-content: space-between; }
@@ -382,17 +423,19 @@ timeSlider.style = `
 `;
 continuation.style = `
 .sides { --left: 1fr; --right: 1.2fr; }
-textarea.line { min-height: 3.875rem !important; }
+textarea.line { min-height: 3.125rem !important; }
 .drawn { display: flex; gap: 10px; align-items: center; }
 .luck { color: var(--soft); font-size: var(--size-note); font-variant-numeric: tabular-nums; }
-.page-of { margin: 0; padding: 10px 14px; min-height: 11.5em; border: 1px solid var(--line);
-  border-radius: 8px; white-space: pre-wrap; overflow-wrap: anywhere; font: var(--size-text)/1.5
-  var(--mono); background: color-mix(in oklab, var(--ground), var(--line) 14%); }
+.page-of { margin: 0; padding: 10px 14px; height: 10lh; overflow-y: auto;
+  border: 1px solid var(--line); border-radius: 8px; white-space: pre-wrap;
+  overflow-wrap: anywhere; font: var(--size-text)/1.5 var(--mono);
+  background: color-mix(in oklab, var(--ground), var(--line) 14%); }
 @container widget (min-width: 53.75rem) {
-  .page-of { min-height: 10em; padding-block: 6px; font-size: var(--size-note); }
+  .page-of { padding-block: 6px; font-size: var(--size-note); }
 }
 .page-of .given { color: var(--soft); }
 .page-of .own { color: var(--text); }
+.page-of .old { opacity: .35; }
 `;
 nextCharacters.style = `
 .next-table { width: 100%; table-layout: fixed; }
@@ -435,6 +478,7 @@ lossCurve.style = `${plane.style}
 .moment b { position: absolute; right: 15px; top: 2px; font-size: var(--size-note);
   font-variant-numeric: tabular-nums; padding: 0 3px; border-radius: 4px;
   background: color-mix(in oklab, var(--ground) 75%, transparent); }
+.moment:not(.late) b { right: auto; left: 15px; }
 .says { max-width: none; min-height: 1.6em; }
 @media (max-width: 37.5rem) { .rule.level b { white-space: normal; } }
 `;
@@ -460,17 +504,21 @@ abilities.style = `
 
 export default live(
   "A GPT learns, live",
-  (ui) => [
-    ui.use(timeSlider),
-    ui.sides(
-      ui.boxed(
-        "side",
-        ui.use(continuation),
-        ui.column(ui.use(text, "prompt", "Prompt"), ui.use(offeredPrompts)),
-        ui.use(lossCurve),
+  (ui) => {
+    const [time, written] = [ui.use(timeSlider), ui.use(continuation)];
+    if (ui.view === "tour") return [time, written, ui.use(lossCurve)];
+    return [
+      time,
+      ui.sides(
+        ui.boxed(
+          "side",
+          written,
+          ui.column(ui.use(text, "prompt", "Prompt"), ui.use(offeredPrompts)),
+          ui.use(lossCurve),
+        ),
+        ui.boxed("side", ui.use(nextCharacters), ui.use(abilities), ui.explanation()),
       ),
-      ui.boxed("side", ui.use(nextCharacters), ui.use(abilities), ui.explanation()),
-    ),
-  ],
+    ];
+  },
   { wide: true },
 );

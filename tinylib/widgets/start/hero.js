@@ -4,16 +4,24 @@ import { topK } from "../../live/page/search.js";
 import { resized, results } from "../../live/ui/boxes.js";
 import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { redraw } from "../../live/ui/controls.js";
-import { h, readOnce, setAttribute, setHeat, setText, svgPart } from "../../live/ui/dom.js";
-import { listed, percentOf, times, whole } from "../../live/ui/numbers.js";
+import {
+  h,
+  readOnce,
+  setAttribute,
+  setHeat,
+  setText,
+  svgPart,
+  notifyPage,
+} from "../../live/ui/dom.js";
+import { percentOf, times, whole } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import {
   autoContinue,
   beginnings,
   byArrows,
-  called,
   fillText,
+  followEnd,
   heats,
   tail,
   TEXT_STYLE,
@@ -22,6 +30,15 @@ import {
 // ---------------------------------------------------------------- what is computed
 
 const DRAWN = -1; // among the choices: a character that nobody has taken by hand
+const TO_LINE_END = -2; // drawn as well, unless the text has come to the end of its second line
+
+/** Which character the model reads first; window_start() of hero.py. */
+const windowStart = (length, most) =>
+  Math.ceil(Math.max(0, length - most) / (most / 2)) * (most / 2);
+
+/** Whether a text of n characters ends before the one that was drawn; ends() of hero.py. */
+const ends = ([line, word], n, before, drawn) =>
+  (n >= line && drawn === "\n" && !":\n".includes(before)) || (n >= word && /\s/.test(before));
 
 /** What torch does in a kernel, in compute() of hero.py. */
 export async function program(run, values, spec, partly = (_make) => {}) {
@@ -29,42 +46,89 @@ export async function program(run, values, spec, partly = (_make) => {}) {
   const { facts, limits } = spec;
   const [V] = limits.V;
   const ALL = { k: V, p: 1 }; // nothing is cut off
-  const [T, M] = [prompt.length, Math.min(choices.length, facts.max_len - prompt.length)];
+  const [T, M, names] = [prompt.length, choices.length, spec.sentences.prompt];
   const [memory, numbers] = [memoryOf(spec), uniform(seed, M + 1)];
-  const [nodes, ids, rows] = [nodesOf(memory, prompt), [...prompt], []];
+  const [ids, rows] = [[...prompt], []];
+  let [first, nodes] = [0, nodesOf(memory, prompt)];
   const outputs = () => {
-    const [K, S] = [rows.length, T + rows.length - 1];
-    const [probabilities, attention] = [new Float32Array(K * V), new Float32Array(K * S)];
+    const [K, W] = [rows.length, Math.min(T + rows.length - 1, facts.max_len)];
+    const [probabilities, attention] = [new Float32Array(K * V), new Float32Array(K * W)];
     rows.forEach(({ shares, attentionRow }, n) => {
       probabilities.set(shares, n * V);
-      attention.set(attentionRow, n * S);
+      attention.set(attentionRow, n * W);
     });
     return {
       given: prompt,
-      tokens: ids.slice(T, S),
+      tokens: ids.slice(T, T + K - 1),
       probabilities: { dims: [K, V], data: probabilities },
-      attention: { dims: [K, S], data: attention },
+      attention: { dims: [K, W], data: attention },
     };
   };
   for (let n = 0; n <= M; n += 1) {
-    const [node, last] = [nodes.at(-1), await lastOf(run, memory, spec, nodes, ids, true)];
-    const { adjusted, token } = await chosenAt(
-      run,
-      node,
-      last,
-      { temperature, ...ALL },
-      numbers[n],
-    );
-    const from = facts.head * (T + n);
-    const attentionRow = last.attention.data.subarray(from, from + T + n);
-    rows.push({ shares: adjusted.data, attentionRow });
-    if (n === M) break;
-    ids.push(choices[n] === DRAWN ? token : choices[n]);
+    const from = windowStart(ids.length, facts.max_len);
+    if (from !== first) nodes = nodesOf(memory, ids.slice(from));
+    first = from;
+    const read = ids.slice(from);
+    const [node, last] = [nodes.at(-1), await lastOf(run, memory, spec, nodes, read, true)];
+    const knobs = { temperature, ...ALL };
+    const { adjusted, token } = await chosenAt(run, node, last, knobs, numbers[n]);
+    const head = facts.head * read.length;
+    rows.push({
+      shares: adjusted.data,
+      attentionRow: last.attention.data.subarray(head, head + read.length),
+    });
+    const mayEnd = choices[n] === TO_LINE_END;
+    if (n === M || (mayEnd && ends(facts.lines, n, names[ids.at(-1)], names[token]))) break;
+    ids.push(choices[n] < 0 ? token : choices[n]);
     nodes.push(nodeAfter(memory, node, ids.at(-1)));
     partly(outputs);
   }
   return outputs();
 }
+
+// ---------------------------------------------------------------- what is stored of it
+
+let store; // { temperature, seed, texts }, once it has come
+
+/** What the first touches lead to, before there is a model; write_stored() of hero.py writes it. */
+export const early = {
+  async fetch() {
+    store ??= await (await fetch(new URL("hero.json", import.meta.url))).json();
+  },
+  /** The outputs for these inputs as far as they are stored, as nested lists, or undefined. */
+  answer({ sentences: { prompt: vocabulary } }, inputs) {
+    const { prompt, temperature, seed, choices } = inputs;
+    const own = store?.temperature === temperature && store.seed === seed && store.texts[prompt];
+    if (!own) return undefined;
+    const at = choices.findLastIndex((id) => id >= 0);
+    if (choices.slice(0, Math.max(at, 0)).some((id) => id >= 0)) return undefined;
+    const [letters, ...rest] = own[""];
+    const taken = at < 0 ? "" : letters.slice(0, at) + vocabulary[choices[at]];
+    if (!own[taken] || taken.length !== at + 1) return undefined;
+    const asked = Math.min(choices.length - taken.length, own[taken][0].length);
+    const text = taken + own[taken][0].slice(0, asked);
+    const given = [...prompt].map((c) => vocabulary.indexOf(c));
+    const W = given.length + text.length;
+    const rowOf = (n) => {
+      const [nexts, shares, looks] = n < taken.length ? rest : own[taken].slice(1);
+      const i = n < taken.length ? n : n - taken.length;
+      const probabilities = vocabulary.map(() => 0);
+      [...nexts[i]].forEach((c, k) => {
+        probabilities[vocabulary.indexOf(c)] = shares[i][k] / 1000;
+      });
+      const attention = Array(W).fill(0); // a stored text is never longer than what is read
+      attention[given.length + n - 1 - looks[i][0]] = looks[i][1] / 100;
+      return { probabilities, attention };
+    };
+    const rows = times(text.length + 1, rowOf);
+    return {
+      given,
+      tokens: [...text].map((c) => vocabulary.indexOf(c)),
+      probabilities: rows.map((row) => row.probabilities),
+      attention: rows.map((row) => row.attention),
+    };
+  },
+};
 
 // ---------------------------------------------------------------- what is shown
 
@@ -73,34 +137,54 @@ const readBy = readOnce(readingOf);
 function readingOf({ spec }, { given, tokens, probabilities, attention }) {
   const vocabulary = spec.sentences.prompt;
   const names = [...given.data, ...tokens.data].map((id) => vocabulary[id]);
-  // a text that was just begun may lack its last row
-  const [T, V, S] = [given.data.length, vocabulary.length, attention.shape[1]];
+  const [T, V, W] = [given.data.length, vocabulary.length, attention.shape[1]];
   return {
     T,
-    M: probabilities.shape[0] - 1,
+    M: tokens.data.length,
     vocabulary,
     names,
-    tokens: tokens.data,
     text: names.join(""),
     prompt: names.slice(0, T).join(""),
-    shares: (n) => probabilities.data.subarray(n * V, (n + 1) * V),
-    attentionRow: (n) => attention.data.subarray(n * S, n * S + T + n),
+    /** What could stand at place n, or undefined if that is not known yet. */
+    shares: (n) =>
+      n < probabilities.shape[0] ? probabilities.data.subarray(n * V, (n + 1) * V) : undefined,
+    /** Where the head attends to most before place n, { at, weight }, or null if it is unknown. */
+    lookBack(n) {
+      if (n >= attention.shape[0]) return null;
+      const first = windowStart(T + n, spec.facts.max_len);
+      const row = attention.data.subarray(n * W, n * W + T + n - first);
+      const [at] = topK(row, 1);
+      return { at: at + first, weight: row[at] };
+    },
+  };
+}
+
+/** A text in which the reader has just taken a token: what comes after it is not known yet. */
+function withTaken(view, at, token) {
+  const names = [...view.names.slice(0, view.T + at), view.vocabulary[token]];
+  const known = (read, none) => (n) => (n <= at ? read(n) : none);
+  return {
+    ...view,
+    M: at + 1,
+    names,
+    text: names.join(""),
+    shares: known(view.shares, undefined),
+    lookBack: known(view.lookBack, null),
   };
 }
 
 /** How many characters there may be. */
-const room = ({ inputs, spec: { facts, limits } }) =>
-  Math.min(limits.N[1], facts.max_len - [...inputs.prompt].length);
+const room = ({ spec: { limits } }) => limits.N[1];
 
-/** How many characters there are once all is written. */
-const wanted = (widget) => Math.min(widget.inputs.choices.length, room(widget));
+/** Whether all is written that was asked for. */
+const isWhole = ({ model, behind }) => !behind && !model.get("unfinished");
 
 /** What is shown: of a text that is on its way nothing, as long as it is the one that is shown. */
 function viewOf(widget) {
-  const [now, before] = [readBy(widget), widget.view];
-  const known = before && now.M < Math.min(before.M, wanted(widget));
-  if (now !== before && !(known && before.text.startsWith(now.text))) {
-    widget.view = now;
+  const now = readBy(widget);
+  const known = widget.view?.text.startsWith(now.text) && now.M < widget.view.M;
+  if (now !== widget.seen && !(known && !isWhole(widget))) {
+    [widget.view, widget.seen] = [now, now];
     widget.cursor = undefined;
   }
   return widget.view;
@@ -116,14 +200,12 @@ function look(widget, cursor) {
 
 /** Draw every character again: what the reader has chosen belonged to the previous text. */
 function redrawAll(next) {
-  next.choices = next.choices.map(() => DRAWN);
+  next.choices = next.choices.map((id) => Math.min(id, DRAWN));
 }
 
-const FIRST = 24; // characters that another prompt begins with
-
-/** Another prompt: a few characters, and then the reader lets it write on. */
-function begin(next) {
-  next.choices = times(FIRST, () => DRAWN);
+/** Another prompt: its text goes on to the end of the second line, and then the reader lets it. */
+function begin(next, { spec: { facts } }) {
+  next.choices = times(facts.lines[2], () => TO_LINE_END);
 }
 
 // ---------------------------------------------------------------- the stored text is played
@@ -176,9 +258,32 @@ function player(widget) {
 
 // ---------------------------------------------------------------- the parts
 
-const [CURVES, LEAST] = [4, 0.04]; // to the characters that the head attends to most
+const [TALL, LIFT] = [24, 8]; // px: a character's box, and how far a curve rises above it
 
-/** The text; a place can be chosen, and curves lead to where the head attended before it. */
+/** Where the word before the one that is being written ends, in a text; -1 if there is none. */
+function endOfWordBefore(names) {
+  const isGap = (name) => /\s/.test(name);
+  const gap = names.findLastIndex(isGap);
+  return names.findLastIndex((name, t) => t < gap && !isGap(name));
+}
+
+/** What a reader is told of a look back, from the end of these names to one of them. */
+function describeLook(names, at) {
+  const end = endOfWordBefore(names);
+  const word = names
+    .slice(0, end + 1)
+    .join("")
+    .split(/\s/)
+    .at(-1);
+  const name = visible(names[at]) === names[at] ? `“${names[at]}”` : `a ${visible(names[at])}`;
+  const where =
+    at === names.length - 1 ? "the last one" : at > end ? "in the same word" : "further back";
+  const what =
+    at === end || at === end - 1 ? `the end of the word before, “${word}”` : `${name}, ${where}`;
+  return `Purple: one part of the model now attends most to ${what}.`;
+}
+
+/** The text; a place can be chosen, and a curve leads to where the head attended before it. */
 function stage(widget) {
   const play = player(widget);
   widget.play = play;
@@ -189,39 +294,41 @@ function stage(widget) {
     "aria-label": "what it writes: choose a place by the arrow keys",
     keydown: (event) => {
       const to = byArrows(event, cursorOf(widget), viewOf(widget).M);
-      if (to !== undefined) look(widget, to);
+      if (to === undefined) return;
+      look(widget, to);
+      line.children[to].scrollIntoView({ block: "nearest" });
     },
     click: ({ target }) => {
       if (target.place !== undefined) look(widget, target.place);
     },
   });
-  const curves = svgPart("svg", { class: "curves", "aria-hidden": "true" });
+  const curve = svgPart("path");
+  const curves = svgPart("svg", { class: "curves", "aria-hidden": "true" }, curve);
   const paper = h("div.text.paper", { dir: "auto" }, before, line, curves);
   const note = h("p.note.looks");
   const place = (n) => Object.assign(h("span", { role: "option", id: `place-${n}` }), { place: n });
+  const follow = followEnd(paper);
   let begun = false;
+  let written; // the outputs of the last text that the page was told of
 
+  /** The curve runs above the line, or along the gaps between lines and the margin. */
   const draw = () => {
-    const cursor = cursorOf(widget);
-    const row = viewOf(widget).attentionRow(cursor);
+    const best = viewOf(widget).lookBack(cursorOf(widget));
+    setAttribute(curve, "visibility", best ? "visible" : "hidden");
+    if (!best) return;
     const spans = [...before.children, ...line.children];
-    const best = topK(row, CURVES).filter((t) => row[t] >= LEAST);
-    const middle = ({ offsetLeft, offsetWidth, offsetTop, offsetHeight }) => [
-      offsetLeft + Math.min(offsetWidth, 14) / 2,
-      offsetTop + Math.min(offsetHeight, 24) / 2,
-    ];
-    const [x, y] = middle(spans[row.length]);
-    fillList(
-      curves,
-      best,
-      () => svgPart("path"),
-      (path, t) => {
-        const [left, top] = middle(spans[t]);
-        const lift = Math.min(y, top) - 16 - Math.min(60, Math.abs(x - left) / 2);
-        setAttribute(path, "d", `M${x} ${y - 9} Q${(x + left) / 2} ${lift} ${left} ${top - 9}`);
-        setAttribute(path, "stroke-width", (1 + 5 * row[t]).toFixed(2));
-      },
-    );
+    const middle = ({ offsetLeft, offsetWidth }) => offsetLeft + Math.min(offsetWidth, 14) / 2;
+    const [from, to] = [spans[viewOf(widget).T + cursorOf(widget)], spans[best.at]];
+    const [x, left, top] = [middle(from), middle(to), from.offsetTop];
+    const foot = to.offsetTop + Math.min(to.offsetHeight, TALL);
+    const path =
+      to.offsetTop === top
+        ? `C${x} ${top - LIFT} ${left} ${top - LIFT} ${left} ${top}`
+        : top - foot < TALL / 2
+          ? `C${x} ${foot} ${left} ${top} ${left} ${foot}`
+          : `V${top - 3} H4 V${foot + 3} H${left} V${foot}`;
+    setAttribute(curve, "d", `M${x} ${top} ${path}`);
+    setAttribute(curve, "stroke-width", (1 + 2 * best.weight).toFixed(2));
   };
   resized(() => begun && draw(), paper);
 
@@ -231,35 +338,33 @@ function stage(widget) {
     reset() {
       widget.cursor = undefined;
     },
-    update({ choices }) {
-      if (!begun) {
-        viewOf(widget);
-        play.begin();
-      }
-      begun = true;
-      const { names, T, M, attentionRow } = viewOf(widget);
+    update({ choices, prompt }) {
+      const { names, T, M, lookBack } = viewOf(widget);
+      const outputs = widget.model.get("outputs");
+      widget.go ??= h("button"); // a page may show no button that writes on
+      if (!begun) play.begin();
+      const asked = begun && choices.at(-1) === TO_LINE_END && isWhole(widget);
+      if (asked && written !== outputs)
+        notifyPage(widget, { what: "written", prompt, text: names.slice(T).join("") });
+      [begun, written] = [true, isWhole(widget) ? outputs : written];
       const cursor = cursorOf(widget);
-      const row = attentionRow(cursor);
+      const best = lookBack(cursor);
       const heated = (item, t) => {
-        setHeat(item, t < row.length ? Math.sqrt(row[t]) : 0);
+        setHeat(item, best?.at === t ? Math.sqrt(best.weight) : 0);
         const own = t >= T && t < T + M && choices[t - T] >= 0 ? " taken" : "";
         const later = play.hides() ? " unseen" : " later";
         return `${own}${t === T + cursor ? " at" : t > T + cursor ? later : ""}`;
       };
       fillText(before, { names: names.slice(0, T), first: 0 }, () => h("span"), heated);
-      const written = [...names.slice(T, T + M), ""]; // and the place of the next one
-      fillText(line, { names: written, first: 0 }, place, (item, n) => {
+      const next = [...names.slice(T, T + M), ""]; // and the place of the next one
+      fillText(line, { names: next, first: 0 }, place, (item, n) => {
         setAttribute(item, "aria-selected", String(n === cursor));
-        setAttribute(item, "aria-label", n === M ? "the next character" : visible(written[n]));
+        setAttribute(item, "aria-label", n === M ? "the next character" : visible(next[n]));
         return `${heated(item, T + n)}${n === M ? " caret" : ""}`;
       });
+      follow(names);
       setAttribute(line, "aria-activedescendant", `place-${cursor}`);
-      const most = topK(row, CURVES).filter((t) => row[t] >= LEAST);
-      setText(
-        note,
-        `Curves: before the next character, one part of the model attends most to ` +
-          `${listed([...new Set(most.map((t) => called(names[t])))])}.`,
-      );
+      if (best) setText(note, describeLook(names.slice(0, T + cursor), best.at));
       draw();
     },
   };
@@ -271,10 +376,18 @@ const CANDIDATES = 6;
 function nexts(widget) {
   const label = h("span.label");
   const list = candidateList("the likeliest characters");
-  const take = (token) =>
+  const take = (token) => {
+    const at = cursorOf(widget);
+    const choices = [...widget.inputs.choices.slice(0, at), token];
+    if (choices.length > room(widget)) return;
+    [widget.view, widget.cursor] = [withTaken(viewOf(widget), at, token), undefined];
     widget.edit(Symbol("take"), (next) => {
-      next.choices = [...next.choices.slice(0, cursorOf(widget)), token];
+      next.choices = choices;
     });
+    widget.repaint("outputs");
+    const { names, T, vocabulary } = viewOf(widget);
+    notifyPage(widget, { what: "taken", token: vocabulary[token], text: names.slice(T).join("") });
+  };
   const make = (i) => {
     const click = () => take(list.children[i].token);
     const button = { "data-input": "choices", click };
@@ -284,12 +397,16 @@ function nexts(widget) {
     element: results("column nexts-of", label, list, h("p.note.soft", CLICK)),
     shows: "outputs",
     update() {
-      const { shares, vocabulary, tokens, names, M, T } = viewOf(widget);
+      const { shares, vocabulary, names, M, T } = viewOf(widget);
       const cursor = cursorOf(widget);
-      const [row, own] = [shares(cursor), cursor < M ? tokens[cursor] : -1];
+      const row = shares(cursor);
+      setText(label, `After “${tail({ names, kind: "", first: 0 }, T + cursor, 11)}” comes`);
+      setAttribute(list, "aria-busy", String(!row)); // the model has not answered
+      list.inert = !row;
+      if (!row) return;
+      const own = cursor < M ? vocabulary.indexOf(names[T + cursor]) : -1;
       const best = topK(row, CANDIDATES);
       if (own >= 0 && !best.includes(own)) best[CANDIDATES - 1] = own;
-      setText(label, `After “${tail({ names, kind: "", first: 0 }, T + cursor, 11)}” comes`);
       fillList(list, best, make, (li, id) => {
         li.token = id;
         const name = visible(vocabulary[id]);
@@ -312,15 +429,17 @@ function writer(widget) {
   );
   widget.go = go;
   const draw = redraw(widget, "Another text", redrawAll);
+  const isFull = () => cursorOf(widget) >= room(widget);
   const written = autoContinue(widget, go, (field) => {
     const { M, prompt } = readBy(widget);
-    if (prompt !== widget.inputs.prompt || M !== wanted(widget)) return false;
     const { choices } = widget.inputs;
-    const at = cursorOf(widget) === M - 1 && choices[M - 1] === DRAWN ? M : cursorOf(widget);
+    if (prompt !== widget.inputs.prompt) return false;
+    if (M !== choices.length && !isWhole(widget)) return false;
+    const at = cursorOf(widget) === M - 1 && choices[M - 1] < 0 ? M : cursorOf(widget);
     if (at >= room(widget)) {
       return (
-        "There is no more room here. Ask for another text, or shorten the beginning. In chapter " +
-        "13 the same model writes longer texts."
+        `It has written ${room(widget)} characters, which is all that this page keeps. Ask for ` +
+        "another text, or go back to a place in this one."
       );
     }
     widget.edit(field, (next) => {
@@ -332,7 +451,10 @@ function writer(widget) {
     element: results("column", h("div.onward", widget.play.halt, go, written.halt, draw)),
     note: written.note,
     reset: () => written.stop(),
-    update: () => written.update(),
+    update() {
+      written.update();
+      setAttribute(go, "aria-disabled", String(isFull())); // it keeps the focus, and says why
+    },
   };
 }
 
@@ -346,17 +468,18 @@ function about(widget) {
 
 stage.style = `${TEXT_STYLE}
 :host { --hero-curve: var(--weight); }
-.paper { position: relative; min-height: 13.875rem; line-height: 1.5625rem; padding: 8px 12px;
-  font-size: var(--size-text); cursor: text; }
+.paper { position: relative; height: 13.875rem; overflow-y: auto; line-height: 1.75rem;
+  padding: 8px 12px; font-size: var(--size-text); cursor: text; }
 .paper:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .own { outline: none; }
-.given { color: var(--soft); }
-.paper .t { cursor: pointer; padding: 2px 0; background: color-mix(in oklab, var(--ground),
-  var(--hero-curve) calc(var(--tl-heat, 0) * 45%)); }
-.paper .given .t { cursor: text; }
+/* Letters stay readable on their tint: it is half as strong as a cell's, and they do not turn. */
+.paper .t { --letter: var(--text); cursor: pointer; padding: 2px 0;
+  background: color-mix(in oklab, var(--ground), var(--hero-curve) calc(var(--tl-heat, 0) * 45%));
+  color: color-mix(in oklab, var(--letter), var(--text) min(100%, var(--tl-heat, 0) * 1000%)); }
+.paper .given .t { --letter: var(--soft); cursor: text; }
+.paper .t:is(.later, .line-end) { --letter: var(--soft); }
 .paper .unseen { visibility: hidden; }
 .paper .taken { text-decoration: underline dashed 1.5px; text-underline-offset: 4px; }
-.paper .t.line-end { color: color-mix(in oklab, var(--ground), var(--text) 34%); }
 .paper .caret::after { content: ""; display: inline-block; width: .5625rem; height: 1.1875rem;
   vertical-align: -4px; background: var(--accent); border-radius: 1px; }
 .paper .t.caret { outline: none; }
@@ -366,7 +489,7 @@ stage.style = `${TEXT_STYLE}
 .curves path { fill: none; stroke: var(--hero-curve); stroke-linecap: round; opacity: .75; }
 .looks { height: 3.2em; overflow: hidden; font-size: var(--size-note); }
 @media (max-width: 37.5rem) {
-  .paper { line-height: 1.4375rem; min-height: 12.75rem; }
+  .paper { height: 12.75rem; }
   .looks { height: 4.8em; }
 }
 @media print { .paper .unseen { visibility: visible; } }
@@ -374,27 +497,34 @@ stage.style = `${TEXT_STYLE}
 nexts.style = `${candidateList.style}
 :host { --bar: var(--probability); }
 .nexts-of > .label { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.nexts[aria-busy=true] { opacity: .55; }
 .nexts .taken button { border-color: var(--accent); }
 .row > .nexts-of { flex: 0 1 14.5rem; }
 @media (max-width: 37.5rem) { .row > .nexts-of { flex: 1 1 13.125rem; } }
 `;
 writer.style = `
 .onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; }
+.main[aria-disabled=true] { opacity: .5; cursor: default; }
 .main { min-width: 7rem; font-weight: 600; border-color: var(--accent); min-height: 2.25rem; }
-.told:empty { display: none; }
+.told:empty, .frame:has(.told:not(:empty)) .about { display: none; }
 .controls { align-items: center; }
 textarea.line.line { min-height: 2.375rem; max-height: 7.5rem; }
 .starts { align-items: flex-start; }
 `;
 
 export default live("A small GPT that writes in this page", (ui) => {
-  const [paper, bars, goOn] = [ui.use(stage), ui.use(nexts), ui.use(writer)];
+  const paper = ui.use(stage);
+  const own = (others) =>
+    ui.row(ui.use(text, "prompt", "Your own beginning", begin), ui.use(others));
+  if (ui.view === "tour-next") return [ui.row(paper, ui.use(nexts))];
+  if (ui.view === "tour") return [paper, own(chips)];
+  const [bars, goOn] = [ui.use(nexts), ui.use(writer)];
   const knob = ui.knob("temperature", "temperature", { step: 0.05, also: redrawAll, note: heats });
   return [
     ui.row(paper, bars),
     ui.row(goOn, knob),
     { element: goOn.note },
-    ui.row(ui.use(text, "prompt", "Your own beginning", begin), ui.use(offered)),
+    own(offered),
     ui.use(about),
   ];
 });
@@ -403,3 +533,21 @@ export default live("A small GPT that writes in this page", (ui) => {
 function offered(widget) {
   return beginnings(widget, "prompt", "prompts", begin);
 }
+
+/** One text of each kind at least, for a page that offers few things. */
+function chips(widget) {
+  const all = Object.values(widget.spec.facts.prompts).flatMap((group) => Object.keys(group));
+  const take = (prompt) =>
+    widget.edit(Symbol("offer"), (next) => {
+      next.prompt = prompt;
+      begin(next, widget);
+    });
+  const button = (prompt) =>
+    h("button", { "data-input": "prompt", click: () => take(prompt) }, prompt.trim());
+  const few = [all[0], ...all.slice(-2)].map(button);
+  return { element: h("div.chips", ...few), shows: "inputs", update() {} };
+}
+chips.style = `
+.chips { display: flex; flex-wrap: wrap; gap: 8px; }
+textarea.line.line { min-height: 2.375rem; height: 2.375rem; }
+`;
