@@ -5,6 +5,7 @@ import { h, isComposing, setAttribute, setText } from "./dom.js";
 import { followAddress, share } from "./links.js";
 import { followScheme } from "./look.js";
 import { times } from "./numbers.js";
+import { linkButton, stage } from "./stage.js";
 import { RESULTS, STYLE } from "./style.js";
 
 const copyOf = (value) => JSON.parse(JSON.stringify(value));
@@ -23,6 +24,7 @@ export class Widget {
     this.parts = [];
     this.styles = new Set(); // of the parts that have their own
     this.tables = new Map(); // name of an input or an output -> its table of cells, as rows
+    this.sums = undefined; // the line in which sums are written out, below all parts
     this.unusable = new Set(); // the lines of text that hold what cannot be used
     this.lastRow = this.rows(this.first).length - 1;
     this.tail = query === -1; // the choice follows the last row while words are added
@@ -75,7 +77,7 @@ export class Widget {
       "aria-label": "the trained model, loaded so far",
     });
     this.amount = h("span.amount", { hidden: true });
-    // Hidden from screen readers, which read the same in the foot; seen from anywhere in the frame.
+    // Hidden from screen readers, which read the same beside the title; seen from all of the frame.
     this.work = h("span.what", { "aria-hidden": "true" });
     this.busyLine = h(
       "div.busy",
@@ -96,25 +98,25 @@ export class Widget {
       hidden: true,
       "aria-label": "link to this state",
     });
-    this.frame = h(
-      "div.frame",
-      { role: "group", "aria-label": title },
+    this.frame = h("div.frame", { role: "group", "aria-label": title });
+    this.stage = stage(this, id);
+    const copy = id ? [linkButton(() => share(this, id))] : [];
+    const { againButton, undoButton, resetButton } = this;
+    this.frame.append(
       this.busyLine,
-      h("p.title", title),
+      h(
+        "div.title-row",
+        h("p.title", title),
+        this.where,
+        h("span.acts", againButton, undoButton, resetButton, ...copy, this.stage.button),
+      ),
       ...parts.map((part) => part.element),
+      ...(this.sums ? [this.sums] : []),
       this.problemLine,
       this.failureLine,
-      h(
-        "div.foot",
-        this.where,
-        this.againButton,
-        this.undoButton,
-        this.resetButton,
-        ...(id ? [h("button", { click: () => share(this, id) }, "Copy link")] : []),
-      ),
       this.linkField,
     );
-    root.replaceChildren(h("style", STYLE, ...this.styles), this.frame);
+    root.replaceChildren(h("style", STYLE, ...this.styles), this.stage.room);
     // What an input method has half composed is nothing yet; all of it is typed when that ends.
     for (const event of ["input", "keydown"]) {
       const hold = (typed) => isComposing(typed) && typed.stopPropagation();
@@ -149,6 +151,7 @@ export class Widget {
     if (id) {
       this.leaving = new AbortController();
       followAddress(this, id, this.leaving.signal);
+      this.stage.follow(this.leaving.signal);
     }
     this.forgetScheme = followScheme(this.el, () => {
       for (const canvas of this.frame.querySelectorAll("canvas")) canvas.again?.();
@@ -158,6 +161,7 @@ export class Widget {
   }
 
   unmount() {
+    this.stage.close();
     this.forgetScheme();
     clearTimeout(this.patience);
     clearTimeout(this.soon);
@@ -262,8 +266,8 @@ export class Widget {
   }
 
   /**
-   * Grey the results of older inputs, and say at the top of the frame, and in its foot, what is
-   * under way, if it is late; else the foot says where the results come from.
+   * Grey the results of older inputs, and say above the frame, and in its title's row, what is
+   * under way, if it is late; else that row says where the results come from.
    */
   showState() {
     const behind = this.late && this.behind && !this.streams;

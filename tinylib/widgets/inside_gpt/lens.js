@@ -805,7 +805,7 @@ partsOfLogit.style = `
 `;
 
 export default live(
-  "The logit lens: what each block would predict, live",
+  "The logit lens: what each block predicts, live",
   (ui) => [
     ui.boxed(
       "story",
