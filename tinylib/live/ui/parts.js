@@ -18,15 +18,17 @@ import { wordEditor } from "./word_list.js";
 /**
  * A widget of the parts that `build(ui)` lists, as anywidget and the page host expect it.
  * `query` is the word that is chosen at first; -1 is the last one. A `wide` widget takes more
- * room than the text around it, where a page has it.
+ * room than the text around it, where a page has it. `main` is the selector of its main result, if
+ * that is not all that it shows, and `answer` that of what says it in short, for phones.
  */
-export function live(title, build, { query = 0, wide = false } = {}) {
+export function live(title, build, given = /** @type {any} */ ({})) {
+  const { query = 0, wide = false, ...named } = given;
   return {
     render({ model, el }) {
       el.classList.toggle("wide", wide);
       el.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, X would cut the widget's cell
       const widget = new Widget(model, el, query);
-      widget.mount(title, build(partsFor(widget)));
+      widget.mount(title, build(partsFor(widget)), named);
       return () => widget.unmount();
     },
   };

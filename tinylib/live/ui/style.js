@@ -1,5 +1,6 @@
 // How the frame of a widget and its common parts look.
 
+import { ANSWER } from "./answer.js";
 import { CONTROLS } from "./controls.js";
 import { KEYS } from "./keys.js";
 import { KNOBS } from "./knobs.js";
@@ -70,6 +71,7 @@ input[type=text]:hover { border-color: var(--line); }
   min-height: 1.75rem; }
 .pick-word { border: 0; text-align: left; }
 .pick-word span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.answer-strip .words { display: flex; flex-wrap: wrap; gap: 4px; }
 .word .weight { grid-row: 2; padding: 0 0 3px 9px; font-size: var(--size-small);
   font-variant-numeric: tabular-nums; }
 .word .weight:empty { display: none; }
@@ -120,7 +122,7 @@ thead th { text-align: center; padding: 0 0 2px; }
 .heat tr.query td { box-shadow: inset 0 1.5px var(--accent), inset 0 -1.5px var(--accent); }
 .heat tr.query th button { color: var(--accent); font-weight: 650; }
 
-${KNOBS}${CONTROLS}${KEYS}${STAGE}
+${KNOBS}${CONTROLS}${KEYS}${STAGE}${ANSWER}
 .problem { position: sticky; bottom: 8px; z-index: 1; margin: 0; font-size: var(--size-note);
   padding: 6px 10px; border-left: 3px solid var(--error);
   background: color-mix(in oklab, var(--ground), var(--error) 14%); }

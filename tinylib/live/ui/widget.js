@@ -1,6 +1,7 @@
 // A widget: its inputs and outputs, the frame around its parts, and what can be undone.
 
 import { problem, wordsOf } from "../page/inputs.js";
+import { answerStrip } from "./answer.js";
 import { h, isComposing, setAttribute, setText } from "./dom.js";
 import { followAddress, share } from "./links.js";
 import { followScheme } from "./look.js";
@@ -24,6 +25,7 @@ export class Widget {
     this.parts = [];
     this.styles = new Set(); // of the parts that have their own
     this.tables = new Map(); // name of an input or an output -> its table of cells, as rows
+    this.strip = undefined; // what it says, in short
     this.sums = undefined; // the line in which sums are written out, below all parts
     this.unusable = new Set(); // the lines of text that hold what cannot be used
     this.lastRow = this.rows(this.first).length - 1;
@@ -67,7 +69,7 @@ export class Widget {
     return this.read;
   }
 
-  mount(title, parts) {
+  mount(title, parts, { main = "", answer = "" } = {}) {
     const root = this.el.shadowRoot ?? this.el.attachShadow({ mode: "open" });
     this.problemLine = h("p.problem", { role: "alert" });
     this.failureLine = h("p.problem.failure", { role: "alert" });
@@ -116,6 +118,11 @@ export class Widget {
       this.failureLine,
       this.linkField,
     );
+    if (main) this.frame.dataset.main = main;
+    if (answer) {
+      this.strip = answerStrip(this.frame, answer);
+      this.frame.querySelector(".title-row").after(this.strip.element);
+    }
     root.replaceChildren(h("style", STYLE, ...this.styles), this.stage.room);
     // What an input method has half composed is nothing yet; all of it is typed when that ends.
     for (const event of ["input", "keydown"]) {
@@ -162,6 +169,7 @@ export class Widget {
 
   unmount() {
     this.stage.close();
+    this.strip?.end();
     this.forgetScheme();
     clearTimeout(this.patience);
     clearTimeout(this.soon);
@@ -285,6 +293,7 @@ export class Widget {
   /** Edits follow each other from now on, or no longer: what is shown is true as far as it goes. */
   stream(on, quiet = false) {
     this.streams = on;
+    this.frame.classList.toggle("trains", on);
     this.quiet = on && quiet; // no sign of work over the frame: what changes in it shows enough
     if (!on && !this.behind && !this.model.get("unfinished")) {
       this.stopWaiting();

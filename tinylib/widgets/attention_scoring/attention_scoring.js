@@ -340,5 +340,5 @@ export default live(
       ui.use(verdict),
     ];
   },
-  { wide: true },
+  { wide: true, main: ".scored", answer: "[role=status].note" },
 );

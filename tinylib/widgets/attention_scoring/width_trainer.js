@@ -420,5 +420,5 @@ export default live(
     ui.use(stepNumbers),
     ui.use(losses),
   ],
-  { wide: true },
+  { wide: true, main: "[data-output=landscape], .told", answer: ".told" },
 );

@@ -825,5 +825,5 @@ export default live(
     ui.use(journey, { name, steps: STEPS, follow: followed }),
     ui.use(tree),
   ],
-  { wide: true },
+  { wide: true, answer: ".page" },
 );

@@ -642,5 +642,5 @@ export default live(
       ui.boxed("side", ui.use(draws)),
     ),
   ],
-  { wide: true },
+  { wide: true, main: "[data-output]:has(.chain), .bar" },
 );

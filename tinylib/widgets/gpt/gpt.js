@@ -673,6 +673,7 @@ largeMap.style = `
   .atlas .heads .layers { --map: min(3.375rem, 14.25rem / var(--deep)); row-gap: 4px; }
   .at.note { min-height: 3.2em; }
 }
+@container widget (min-width: 78rem) { .candidate { min-height: 1.375rem; } }
 `;
 
 export default live(
@@ -690,5 +691,5 @@ export default live(
     ),
     ui.use(journey, { name, steps: STEPS, follow: followed }),
   ],
-  { query: -1, wide: true },
+  { query: -1, wide: true, main: ".nexts" },
 );

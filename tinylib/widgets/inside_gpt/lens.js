@@ -822,5 +822,5 @@ export default live(
     ),
     ui.use(wordJourney),
   ],
-  { wide: true },
+  { wide: true, main: ".lens", answer: ".verdict" },
 );

@@ -649,5 +649,5 @@ export default live(
       ),
     ];
   },
-  { wide: true },
+  { wide: true, answer: ".formula" },
 );

@@ -398,5 +398,5 @@ export default live(
       ),
     ),
   ],
-  { wide: true },
+  { wide: true, main: ".heat.weight, .gauge" },
 );

@@ -546,5 +546,5 @@ export default live(
       ),
     ];
   },
-  { query: 1, wide: true },
+  { query: 1, wide: true, answer: ".words" },
 );

@@ -364,5 +364,5 @@ export default live(
       ui.boxed("side", ui.use(attentionMap), ui.explanation()),
     ),
   ],
-  { wide: true },
+  { wide: true, main: ".mapped", answer: ".french" },
 );

@@ -882,5 +882,5 @@ export default live(
     ),
     ui.use(journey, { name, steps: STEPS }),
   ],
-  { wide: true },
+  { wide: true, answer: ".written" },
 );
