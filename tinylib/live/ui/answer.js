@@ -40,7 +40,8 @@ export const ANSWER = `
     max-height: 8.75rem; overflow: hidden; z-index: 2; margin: -4px -16px; padding: 4px 16px;
     background: var(--ground); border-block: 1px solid var(--line); opacity: 1; }
   .stale .answer-strip { opacity: .4; }
-  .answer-strip.answer-strip > * { max-height: none; margin: 0; min-height: 0; border: 0; padding: 0; }
+  .answer-strip.answer-strip > * { max-height: none; margin: 0; min-height: 0; border: 0;
+    padding: 0; }
   .answer-strip button:not(.pick-word) { display: none; }
   :is(.frame:focus-within, .trains) > .answer-strip { position: sticky; top: 0; }
   :host(.tl-widget) :is(.frame:focus-within, .trains) > .answer-strip { top: 3.5rem; }

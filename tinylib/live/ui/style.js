@@ -25,7 +25,8 @@ export const STYLE = `${LOOK}
   clip-path: inset(50%); white-space: nowrap; }
 .frame { border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px;
   background: var(--ground); display: flex; flex-direction: column; gap: 14px; }
-.title-row { display: flex; flex-wrap: wrap; gap: 6px 14px; align-items: center; min-height: 1.75rem; }
+.title-row { display: flex; flex-wrap: wrap; gap: 6px 14px; align-items: center;
+  min-height: 1.75rem; }
 .title { margin: 0; font-weight: 650; }
 .acts { display: flex; flex-wrap: wrap; gap: 6px; margin-left: auto; }
 .row { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
@@ -134,7 +135,7 @@ ${KNOBS}${CONTROLS}${KEYS}${STAGE}${ANSWER}
 .stale ${RESULTS}, [inert] { opacity: .4; }
 .scroll:has(> [inert]), [inert] .scroll { overflow: hidden; } /* no way in, so no way to scroll */
 .stale ${RESULTS} ${RESULTS}, [inert] [inert] { opacity: 1; } /* once is enough */
-.busy { position: sticky; top: calc(var(--pst-header-article-height, 0px) + 2.5rem); z-index: 3;
+.busy { position: sticky; top: calc(var(--pst-header-article-height, 0px) + 2.9rem); z-index: 3;
   height: 0; margin-bottom: -14px;
   display: flex; justify-content: flex-end; align-items: flex-start; pointer-events: none;
     } /* nothing moves for it */

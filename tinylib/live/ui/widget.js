@@ -101,7 +101,7 @@ export class Widget {
       "aria-label": "link to this state",
     });
     this.frame = h("div.frame", { role: "group", "aria-label": title });
-    this.stage = stage(this, id);
+    this.ownWindow = stage(this, id);
     const copy = id ? [linkButton(() => share(this, id))] : [];
     const { againButton, undoButton, resetButton } = this;
     this.frame.append(
@@ -110,7 +110,7 @@ export class Widget {
         "div.title-row",
         h("p.title", title),
         this.where,
-        h("span.acts", againButton, undoButton, resetButton, ...copy, this.stage.button),
+        h("span.acts", againButton, undoButton, resetButton, ...copy, this.ownWindow.button),
       ),
       ...parts.map((part) => part.element),
       ...(this.sums ? [this.sums] : []),
@@ -123,7 +123,7 @@ export class Widget {
       this.strip = answerStrip(this.frame, answer);
       this.frame.querySelector(".title-row").after(this.strip.element);
     }
-    root.replaceChildren(h("style", STYLE, ...this.styles), this.stage.room);
+    root.replaceChildren(h("style", STYLE, ...this.styles), this.ownWindow.room);
     // What an input method has half composed is nothing yet; all of it is typed when that ends.
     for (const event of ["input", "keydown"]) {
       const hold = (typed) => isComposing(typed) && typed.stopPropagation();
@@ -158,7 +158,7 @@ export class Widget {
     if (id) {
       this.leaving = new AbortController();
       followAddress(this, id, this.leaving.signal);
-      this.stage.follow(this.leaving.signal);
+      this.ownWindow.follow(this.leaving.signal);
     }
     this.forgetScheme = followScheme(this.el, () => {
       for (const canvas of this.frame.querySelectorAll("canvas")) canvas.again?.();
@@ -168,7 +168,7 @@ export class Widget {
   }
 
   unmount() {
-    this.stage.close();
+    this.ownWindow.close();
     this.strip?.end();
     this.forgetScheme();
     clearTimeout(this.patience);

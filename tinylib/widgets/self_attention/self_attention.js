@@ -152,6 +152,11 @@ crossing.style = `
 @container widget (width < 860px) {
   .given .sign, .lanes .sign, .strut { display: none; }
 }
+@container widget (600px <= width < 860px) {
+  .crossing:not(.plain) { display: grid; grid-template-columns: 1fr 1fr; }
+  .crossing > .switches { grid-column: 1 / -1; }
+  .role { flex-direction: column; }
+}
 @container widget (width < 600px) { /* it is long, one below the other */
   .frame, .crossing, .lanes { gap: 10px; }
   .role { gap: 6px 14px; }
