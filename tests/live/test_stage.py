@@ -32,8 +32,8 @@ def test_it_fills_the_window_and_each_way_out_leads_back(visit: Visit, widget: L
     def by_the_cross() -> None:
         button(widget, "Leave the full window").click()
 
-    ways: list[Any] = [by_the_cross, lambda: page.keyboard.press("Escape"), page.go_back]
-    for way in ways:
+    exits: list[Any] = [by_the_cross, lambda: page.keyboard.press("Escape"), page.go_back]
+    for leave in exits:
         button(widget, "Full window").click()
         box = box_of(widget.locator(".room"))
         assert (box["y"], box["height"]) == (0, SCREEN["height"])
@@ -42,7 +42,7 @@ def test_it_fills_the_window_and_each_way_out_leads_back(visit: Visit, widget: L
         page.mouse.wheel(0, 900)
         word(widget, 2).fill("sea")  # a key that is typed is none of the widget's
         word(widget, 2).press("f")
-        way()
+        leave()
         until(widget, f"el => !({STAGED})(el)")
         assert widget.evaluate(IN_FOCUS) == "Full window"
         assert page.evaluate("[scrollY, document.querySelectorAll('[inert]').length]") == [place, 0]
