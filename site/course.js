@@ -148,8 +148,33 @@ const sight = new IntersectionObserver((entries) => {
     wideInSight[isIntersecting ? "add" : "delete"](target);
   document.documentElement.classList.toggle("wide-in-sight", wideInSight.size > 0);
 });
+// The bar makes way for a widget that is read, and comes back when the reader scrolls up.
+const inReading = new Set();
+let [upwards, last] = [false, scrollY];
+const showBar = () =>
+  document.documentElement.classList.toggle("reads", inReading.size > 0 && !upwards);
+const reading = new IntersectionObserver(
+  (entries) => {
+    for (const { target, intersectionRatio } of entries)
+      inReading[intersectionRatio >= 0.6 ? "add" : "delete"](target);
+    showBar();
+  },
+  { threshold: 0.6 },
+);
+addEventListener(
+  "scroll",
+  () => {
+    if (Math.abs(scrollY - last) < 4) return;
+    [upwards, last] = [scrollY < last, scrollY];
+    showBar();
+  },
+  { passive: true },
+);
 const article = document.querySelector(".bd-article");
 const watch = () => {
-  for (const widget of document.querySelectorAll(".tl-widget.wide")) sight.observe(widget);
+  for (const widget of document.querySelectorAll(".tl-widget")) {
+    reading.observe(widget);
+    if (widget.matches(".wide")) sight.observe(widget);
+  }
 };
 if (article) new MutationObserver(watch).observe(article, { childList: true, subtree: true });

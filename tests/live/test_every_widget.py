@@ -77,7 +77,8 @@ def test_it_can_be_seen_reached_edited_and_asked(visit: Visit, widget: Locator, 
     names = [name for name in visit.widgets() if re.fullmatch(rf"{stem}(-\d+)?", name)]
     frames = [visit.widget(name).locator(".frame") for name in names]
     assert frames and max(browsing.box_of(frame)["height"] for frame in frames) <= SCREENFUL
-    controls_in = "button, input, select, textarea, summary, [tabindex='0']"
+    what_it_is_for_is_in_one_window(visit, widget, stem)
+    controls_in = ":is(button, input, select, textarea):enabled, summary, [tabindex='0']"
     widget.locator(controls_in).locator("visible=true").first.focus()
     assert browsing.missed_by_tab(widget) == []
     what_is_chosen_is_seen_in_the_colours_of_the_system(widget)
@@ -132,6 +133,40 @@ COVERED = """async (el) => {
             .filter(([other, its]) => other.parentNode !== text.parentNode && both(box, its))
             .map(([other]) => [text.data, other.data])));
 }"""
+
+
+# The first control and the main result, or all results of a view that names none: how high they are
+# together, and how far down they reach.
+REACH = """el => {
+    const frame = el.shadowRoot.querySelector('.frame');
+    const main = frame.dataset.main ?? '[data-output]:not(.explained)';
+    const seen = (all) => [...frame.querySelectorAll(all)].filter((e) => e.checkVisibility())
+        .map((e) => e.getBoundingClientRect()).filter(({ height }) => height);
+    const boxes = [...seen('[data-input]').slice(0, 1), ...seen(main)];
+    const low = Math.max(...boxes.map(({ bottom }) => bottom));
+    return [boxes.length, low - Math.min(...boxes.map(({ top }) => top)), low];
+}"""
+
+
+LOWER = {
+    "heads_trainer": "below its table of shares stand four maps of 12 rows, each with its words",
+    "translation_trainer": "its map has a row for each French word, of 15 pixels at the least",
+    "gpt_trainer": "what it writes has six lines, below a curve that is read beside them",
+}
+"""Whose main results reach below a window of 625 pixels, and why: at most five."""
+
+
+def what_it_is_for_is_in_one_window(visit: Visit, widget: Locator, stem: str) -> None:
+    """The main control and the main result: in the page, and in the stage on a lower screen."""
+    visit.page.set_viewport_size({"width": 1440, "height": 765})
+    boxes, height, _ = widget.evaluate(REACH)
+    assert boxes > 1 and height <= 765
+    visit.page.set_viewport_size({"width": 1366, "height": 625})
+    whole = widget.locator(".full-window")
+    whole.press("Enter")
+    assert widget.evaluate(REACH)[2] <= 625 or stem in LOWER, "in the stage"
+    whole.press("Enter")
+    visit.page.set_viewport_size(browsing.SCREEN)
 
 
 ASK = """el => JSON.stringify([...el.shadowRoot.querySelectorAll('*')]
@@ -370,8 +405,37 @@ def test_a_link_brings_all_of_it_to_a_phone(
             is_answered_without_a_runtime(restored, linked)
         assert inputs_of(restored) == inputs_of(widget)
         assert_torch(restored, stem)
+        what_an_edit_changes_is_in_view(restored)
         nothing_is_out_of_reach_or_cut_off(restored)
         assert linked.console == [] and linked.foreign == []
+
+
+# Of each input that has a line or a slider: the main result is in view while it has the focus, or
+# what says it in short. Returns those of which neither is.
+UNSEEN = """el => {
+    const frame = el.shadowRoot.querySelector('.frame');
+    const main = frame.dataset.main ?? '[data-output]:not(.explained)';
+    const shown = (e) => e.checkVisibility() && e.getBoundingClientRect().height;
+    const inView = (e) => {
+        const { top, bottom, height } = e.getBoundingClientRect();
+        return Math.min(bottom, innerHeight) - Math.max(top, 0) >= Math.min(40, height);
+    };
+    const controls = frame.querySelectorAll(
+        '[data-input]:is(textarea, [type=text], [type=range]):enabled');
+    const one = new Map([...controls].filter(shown).map((e) => [e.dataset.input, e]));
+    return [...one].filter(([, control]) => {
+        control.scrollIntoView({ block: 'center' });
+        control.focus();
+        return ![...frame.querySelectorAll(`${main}, .answer-strip`)].filter(shown).some(inView);
+    }).map(([name]) => name);
+}"""
+
+
+def what_an_edit_changes_is_in_view(widget: Locator) -> None:
+    assert widget.evaluate(UNSEEN) == []
+    strip = widget.locator(".answer-strip")
+    if strip.count():
+        assert 40 <= browsing.box_of(strip)["height"] <= 140
 
 
 def is_grey_until_the_answer_is_there(widget: Locator, held: list[Route]) -> None:

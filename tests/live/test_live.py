@@ -319,7 +319,7 @@ def test_an_answer_that_comes_at_once_changes_nothing_but_the_numbers(patched: P
             const where = frame.querySelector('.where');
             const note = () => window.seen.push(frame.className, where.textContent);
             new MutationObserver(note).observe(frame, { attributes: true });
-            new MutationObserver(note).observe(frame.querySelector('.foot'),
+            new MutationObserver(note).observe(frame.querySelector('.title-row'),
                 { subtree: true, childList: true, characterData: true });
         }"""
     )
@@ -421,7 +421,7 @@ def test_a_blocked_runtime_is_not_mentioned_before_an_edit(
         widget.hover()
     visit.page.wait_for_timeout(300)
     assert widget.locator(".stale").count() == 0
-    assert where(widget).startswith("Computed by PyTorch in advance. Change")
+    assert where(widget).startswith("Computed by PyTorch in advance; what")
 
 
 @pytest.mark.parametrize(

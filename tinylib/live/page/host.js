@@ -6,10 +6,8 @@
   const live = new URL("../", own.src).href;
   const texts = (own.dataset.texts ?? "").split(" "); // that this copy of the site has
   const gguf = own.dataset.gguf && new URL(`../../${own.dataset.gguf}`, live).href; // a real model
-  const STORED =
-    "Computed by PyTorch in advance. Change something, and your browser runs the same ";
-  const STORED_BY_PYTHON =
-    "Computed by Python in advance. Change something, and your browser follows the same rules.";
+  const STORED = "Computed by PyTorch in advance; what you change, by your browser.";
+  const STORED_BY_PYTHON = "Computed by Python in advance; what you change, by your browser.";
   const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
   const RUNTIME = "the runtime (about 4 MB, once)";
   const HERE = "Computed in this page, by the chapter's PyTorch function.";
@@ -288,7 +286,7 @@
       where: trains(state.spec)
         ? STORED_BEFORE_TRAINING
         : runsGraphs(state.spec)
-          ? `${STORED}${state.spec.weights ? "model" : "function"}.`
+          ? STORED
           : STORED_BY_PYTHON,
       link_id: id,
       texts,

@@ -604,6 +604,7 @@ beamEnds.style = `
 .ends tr :first-child { padding-left: 0; width: 2rem; }
 .ends td:first-child { line-height: 0; }
 .ends caption { white-space: normal; }
+.answer-strip .ends tr:nth-child(n + 2) { display: none; }
 .ends thead th { font-size: var(--size-small); }
 .ends tbody th { max-width: none; white-space: normal; color: var(--text);
   font-size: var(--size-note); }

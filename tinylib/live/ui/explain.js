@@ -399,9 +399,10 @@ export function explanation(widget, invitation = INVITATION, first = (_widget) =
     light(widget, details?.lit ?? []);
     asked?.classList.add("asked");
     line.classList.toggle("idle", !details);
+    if (details) line.classList.add("known"); // how to ask
     line.replaceChildren(...(details ? spelledOut(line.explained) : invite()));
     // It grows and never shrinks: what stands below may be about to be pressed.
-    if (details) line.style.minHeight = `${line.getBoundingClientRect().height}px`;
+    if (details) line.style.setProperty("--tall", `${line.offsetHeight}px`);
   };
   const cellOf = (event) => event.composedPath().find((element) => element.explain);
   const inFocus = () => {
@@ -426,6 +427,7 @@ export function explanation(widget, invitation = INVITATION, first = (_widget) =
     });
   };
   let heard = false;
+  widget.sums = line;
   widget.ask = show; // for a view in which a cell is chosen in another way
   return {
     element: line,
@@ -439,12 +441,18 @@ export function explanation(widget, invitation = INVITATION, first = (_widget) =
   };
 }
 explanation.style = `
-.explained { position: sticky; bottom: 8px; z-index: 1; margin: 0; padding: 6px 10px;
-  min-height: calc(3.2em + .875rem); border: 1px solid var(--line); border-radius: 8px;
+.explained { --tall: calc(3.2em + .875rem); position: sticky; bottom: 8px; z-index: 1; margin: 0;
+  padding: 6px 10px; min-height: var(--tall); border: 1px solid var(--line); border-radius: 8px;
   background: var(--ground); font-size: var(--size-note); line-height: 1.6;
   font-variant-numeric: tabular-nums; }
 .explained.idle { position: static; border-color: transparent; padding-inline: 0;
   color: var(--soft); }
+@media screen and (hover: hover) { /* on a page it needs no room: it hangs below all else */
+  :host(.tl-widget) p.explained { margin: -12px 0 calc(-1 * var(--tall)); pointer-events: none; }
+  :host(.tl-widget) p.explained.idle { opacity: 0; padding-inline: 10px;
+    border-color: var(--line); }
+  .frame:is(:hover, :focus-within) > .explained.idle:not(.known) { opacity: 1 !important; }
+}
 .explained b { font-weight: 650; }
 .explained .term { white-space: nowrap; }
 .explained .factor { border-bottom: 2px solid transparent; }

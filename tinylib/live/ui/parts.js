@@ -12,23 +12,27 @@ import { h } from "./dom.js";
 import { explanation } from "./explain.js";
 import { entrySlider, knob } from "./knobs.js";
 import { heatMap, matrixEditor, mixture } from "./tables.js";
-import { Widget } from "./widget.js";
+import { isToured, Widget } from "./widget.js";
 import { wordEditor } from "./word_list.js";
 
 /**
  * A widget of the parts that `build(ui)` lists, as anywidget and the page host expect it.
  * `query` is the word that is chosen at first; -1 is the last one. A `wide` widget takes more
- * room than the text around it, where a page has it. `tour` lists the parts of a screen of the
- * tour, which has one thing to do: once it is done, one of them says so, see `finish`.
+ * room than the text around it, where a page has it. `main` is the selector of its main result, if
+ * that is not all that it shows, and `answer` that of what says it in short, for phones. `tour`
+ * lists the parts of a screen of the tour, which has one thing to do: once it is done, one of them
+ * says so, see `finish`.
  */
-export function live(title, build, { query = 0, wide = false, tour = undefined } = {}) {
+export function live(title, build, given = /** @type {any} */ ({})) {
+  const { query = 0, wide = false, tour = undefined, ...named } = given;
   return {
     render({ model, el }) {
-      const toured = tour && model.get("view") === "tour";
-      el.classList.toggle("wide", wide && !toured);
+      const toured = tour && isToured(model);
+      el.classList.toggle("wide", wide && !isToured(model));
       el.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, X would cut the widget's cell
       const widget = new Widget(model, el, query);
-      widget.mount(title, (toured ? tour : build)(partsFor(widget)));
+      const screen = toured ? {} : named;
+      widget.mount(title, (toured ? tour : build)(partsFor(widget)), screen);
       return () => widget.unmount();
     },
   };

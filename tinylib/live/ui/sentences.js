@@ -351,6 +351,9 @@ readout.style = `
 .said b { font-weight: 550; }
 .said :is(i, span) { font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .said span { ${shaded("probability")} text-align: right; padding: 1px 6px; border-radius: 4px; }
+.answer-strip .said { display: flex; flex-wrap: wrap; gap: 2px 8px; }
+.answer-strip .said li { display: block; border: 0; }
+.answer-strip .said :is(i, span) { display: none; }
 .said .faulty { outline: 2px dashed var(--error); outline-offset: -3px; border-radius: 6px; }
 .said .faulty b::before { content: "✗ "; content: "✗ " / "wrong: "; }
 .said.plain { display: flex; flex-wrap: wrap; gap: 2px 10px; }

@@ -1,9 +1,11 @@
 // How the frame of a widget and its common parts look.
 
+import { ANSWER } from "./answer.js";
 import { CONTROLS } from "./controls.js";
 import { KEYS } from "./keys.js";
 import { KNOBS } from "./knobs.js";
 import { LOOK, shaded } from "./look.js";
+import { STAGE } from "./stage.js";
 
 /**
  * What shows results has an attribute data-output, and is greyed while it is out of date. If it
@@ -15,7 +17,7 @@ export const RESULTS = "[data-output]";
 
 export const STYLE = `${LOOK}
 :host { --hatch: repeating-linear-gradient(135deg, transparent 0 4px, var(--line) 4px 5px); display:
-  block; container: widget / inline-size; margin: 1.5rem 0; color: var(--text); font:
+  block; margin: 1.5rem 0; color: var(--text); font:
   var(--size-text)/1.45 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
@@ -23,14 +25,19 @@ export const STYLE = `${LOOK}
   clip-path: inset(50%); white-space: nowrap; }
 .frame { border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px;
   background: var(--ground); display: flex; flex-direction: column; gap: 14px; }
+.title-row { display: flex; flex-wrap: wrap; gap: 6px 14px; align-items: center;
+  min-height: 1.75rem; }
 .title { margin: 0; font-weight: 650; }
-.tour { border: 0; padding: 0; } /* a screen with one control: its heading stands in the page */
-.tour > .title, .tour > .foot > :not(.again), .tour > .foot:has(> .again[hidden]) { display: none; }
+.acts { display: flex; flex-wrap: wrap; gap: 6px; margin-left: auto; }
 .row { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
 .row > .row, .row > .column, .row > .note { flex: 1 1 13.125rem; min-width: 0; }
 .row > .note { align-self: center; }
 .row > .row { flex-basis: 18.125rem; gap: 14px 16px; }
 .column { display: flex; flex-direction: column; gap: 4px; }
+@container widget (min-width: 53.75rem) { /* a journey begins at the end of the title's row */
+  .frame:has(> .journey:not(.under-way)) > .title-row { padding-right: 10rem; }
+  .frame > .title-row ~ .journey:not(.under-way) { top: 14px; z-index: 2; }
+}
 .sides { display: grid; gap: 14px 28px; min-width: 0; }
 .sides > * { min-width: 0; }
 .side { display: flex; flex-direction: column; gap: 14px; }
@@ -65,6 +72,7 @@ input[type=text]:hover { border-color: var(--line); }
   min-height: 1.75rem; }
 .pick-word { border: 0; text-align: left; }
 .pick-word span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.answer-strip .words { display: flex; flex-wrap: wrap; gap: 4px; }
 .word .weight { grid-row: 2; padding: 0 0 3px 9px; font-size: var(--size-small);
   font-variant-numeric: tabular-nums; }
 .word .weight:empty { display: none; }
@@ -115,7 +123,7 @@ thead th { text-align: center; padding: 0 0 2px; }
 .heat tr.query td { box-shadow: inset 0 1.5px var(--accent), inset 0 -1.5px var(--accent); }
 .heat tr.query th button { color: var(--accent); font-weight: 650; }
 
-${KNOBS}${CONTROLS}${KEYS}
+${KNOBS}${CONTROLS}${KEYS}${STAGE}${ANSWER}
 .problem { position: sticky; bottom: 8px; z-index: 1; margin: 0; font-size: var(--size-note);
   padding: 6px 10px; border-left: 3px solid var(--error);
   background: color-mix(in oklab, var(--ground), var(--error) 14%); }
@@ -127,23 +135,26 @@ ${KNOBS}${CONTROLS}${KEYS}
 .stale ${RESULTS}, [inert] { opacity: .4; }
 .scroll:has(> [inert]), [inert] .scroll { overflow: hidden; } /* no way in, so no way to scroll */
 .stale ${RESULTS} ${RESULTS}, [inert] [inert] { opacity: 1; } /* once is enough */
-.busy { position: sticky; top: calc(var(--pst-header-article-height, 0px) + 2.5rem); z-index: 3;
+.busy { position: sticky; top: calc(var(--pst-header-article-height, 0px) + 2.9rem); z-index: 3;
   height: 0; margin-bottom: -14px;
   display: flex; justify-content: flex-end; align-items: flex-start; pointer-events: none;
     } /* nothing moves for it */
 .busy > div { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; max-width: 100%;
-  margin-top: -1.375rem; padding: 4px 12px; font-size: var(--size-small); background: var(--ground);
+  margin-top: -1.75rem; padding: 4px 12px; font-size: var(--size-small); background: var(--ground);
   border: 1px solid var(--accent); border-radius: 8px; box-shadow: 0 2px 10px var(--line); }
 .busy .what { flex: 1; }
 .turning { width: .8125rem; height: .8125rem; flex: none; border: 2px solid var(--line);
   border-top-color: var(--accent); border-radius: 50%; animation: turn 1s linear infinite; }
 @keyframes turn { to { transform: rotate(1turn); } }
 @media (prefers-reduced-motion: reduce) { .turning { animation: none; } }
-.where { color: var(--soft); font-size: var(--size-note); flex: 1 1 13.75rem; }
+.where { color: var(--soft); font-size: var(--size-small); line-height: 1.25; flex: 1 1 10rem;
+  min-height: 2.5em; align-content: center; } /* two lines: its text changes, the row does not */
 @media (max-width: 37.5rem) {
   .row > .row > .column { order: -1; }
   .matrix { --box: 2.4375rem; }
-  .where { flex-basis: 100%; } /* then the buttons stand in one line below it */
+  .title-row { display: contents; } /* the title, its buttons below it, and the rest at the end */
+  .where { order: 1; }
+  .acts { margin: -8px 0 0; }
 }
 @media (pointer: coarse) {
   input[type=text] { font-size: var(--size-touch) !important; } /* smaller, and iOS zooms */
@@ -176,7 +187,7 @@ progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent)
 @media print { /* what only a reader at a screen can use goes; buttons that name a row stay */
   :host { break-inside: avoid; }
   * { print-color-adjust: exact; }
-  .foot, .problem, .link, .remove, .rename, input[type=range],
+  .foot, .where, .problem, .link, .remove, .rename, input[type=range],
   button:not(li button, th button, td button) { display: none !important; }
 }
 `;

@@ -1,10 +1,12 @@
 // A widget: its inputs and outputs, the frame around its parts, and what can be undone.
 
 import { problem, wordsOf } from "../page/inputs.js";
+import { answerStrip } from "./answer.js";
 import { h, isComposing, setAttribute, setText } from "./dom.js";
 import { followAddress, share } from "./links.js";
 import { followScheme } from "./look.js";
 import { times } from "./numbers.js";
+import { linkButton, stage } from "./stage.js";
 import { RESULTS, STYLE } from "./style.js";
 
 const copyOf = (value) => JSON.parse(JSON.stringify(value));
@@ -12,6 +14,9 @@ const copyOf = (value) => JSON.parse(JSON.stringify(value));
 const WAITING = "Still waiting for the new numbers. Is the kernel running?";
 const COMPUTING = "Computing…";
 const BUSY_AFTER_MS = 80; // an answer that comes earlier is shown without any sign of work
+
+/** Whether it stands on a screen of the tour, which has a heading of its own and one control. */
+export const isToured = (model) => Boolean(model.get("view")?.startsWith("tour"));
 
 export class Widget {
   constructor(model, el, query) {
@@ -23,6 +28,8 @@ export class Widget {
     this.parts = [];
     this.styles = new Set(); // of the parts that have their own
     this.tables = new Map(); // name of an input or an output -> its table of cells, as rows
+    this.strip = undefined; // what it says, in short
+    this.sums = undefined; // the line in which sums are written out, below all parts
     this.unusable = new Set(); // the lines of text that hold what cannot be used
     this.lastRow = this.rows(this.first).length - 1;
     this.tail = query === -1; // the choice follows the last row while words are added
@@ -65,7 +72,7 @@ export class Widget {
     return this.read;
   }
 
-  mount(title, parts) {
+  mount(title, parts, { main = "", answer = "" } = {}) {
     const root = this.el.shadowRoot ?? this.el.attachShadow({ mode: "open" });
     this.problemLine = h("p.problem", { role: "alert" });
     this.failureLine = h("p.problem.failure", { role: "alert" });
@@ -75,7 +82,7 @@ export class Widget {
       "aria-label": "the trained model, loaded so far",
     });
     this.amount = h("span.amount", { hidden: true });
-    // Hidden from screen readers, which read the same in the foot; seen from anywhere in the frame.
+    // Hidden from screen readers, which read the same beside the title; seen from all of the frame.
     this.work = h("span.what", { "aria-hidden": "true" });
     this.busyLine = h(
       "div.busy",
@@ -96,25 +103,31 @@ export class Widget {
       hidden: true,
       "aria-label": "link to this state",
     });
-    this.frame = h(
-      "div",
-      { class: `frame ${this.model.get("view") ?? ""}`, role: "group", "aria-label": title },
+    const name = isToured(this.model) ? "frame tour" : "frame";
+    this.frame = h("div", { class: name, role: "group", "aria-label": title });
+    this.ownWindow = stage(this, id);
+    const copy = id ? [linkButton(() => share(this, id))] : [];
+    const { againButton, undoButton, resetButton } = this;
+    this.frame.append(
       this.busyLine,
-      h("p.title", title),
+      h(
+        "div.title-row",
+        h("p.title", title),
+        this.where,
+        h("span.acts", againButton, undoButton, resetButton, ...copy, this.ownWindow.button),
+      ),
       ...parts.map((part) => part.element),
+      ...(this.sums ? [this.sums] : []),
       this.problemLine,
       this.failureLine,
-      h(
-        "div.foot",
-        this.where,
-        this.againButton,
-        this.undoButton,
-        this.resetButton,
-        ...(id ? [h("button", { click: () => share(this, id) }, "Copy link")] : []),
-      ),
       this.linkField,
     );
-    root.replaceChildren(h("style", STYLE, ...this.styles), this.frame);
+    if (main) this.frame.dataset.main = main;
+    if (answer) {
+      this.strip = answerStrip(this.frame, answer);
+      this.frame.querySelector(".title-row").after(this.strip.element);
+    }
+    root.replaceChildren(h("style", STYLE, ...this.styles), this.ownWindow.room);
     // What an input method has half composed is nothing yet; all of it is typed when that ends.
     for (const event of ["input", "keydown"]) {
       const hold = (typed) => isComposing(typed) && typed.stopPropagation();
@@ -149,6 +162,7 @@ export class Widget {
     if (id) {
       this.leaving = new AbortController();
       followAddress(this, id, this.leaving.signal);
+      this.ownWindow.follow(this.leaving.signal);
     }
     this.forgetScheme = followScheme(this.el, () => {
       for (const canvas of this.frame.querySelectorAll("canvas")) canvas.again?.();
@@ -158,6 +172,8 @@ export class Widget {
   }
 
   unmount() {
+    this.ownWindow.close();
+    this.strip?.end();
     this.forgetScheme();
     clearTimeout(this.patience);
     clearTimeout(this.soon);
@@ -262,8 +278,8 @@ export class Widget {
   }
 
   /**
-   * Grey the results of older inputs, and say at the top of the frame, and in its foot, what is
-   * under way, if it is late; else the foot says where the results come from.
+   * Grey the results of older inputs, and say above the frame, and in its title's row, what is
+   * under way, if it is late; else that row says where the results come from.
    */
   showState() {
     const behind = this.late && this.behind && !this.streams;
@@ -282,6 +298,7 @@ export class Widget {
   /** Edits follow each other from now on, or no longer: what is shown is true as far as it goes. */
   stream(on, quiet = false) {
     this.streams = on;
+    this.frame.classList.toggle("trains", on);
     this.quiet = on && quiet; // no sign of work over the frame: what changes in it shows enough
     if (!on && !this.behind && !this.model.get("unfinished")) {
       this.stopWaiting();

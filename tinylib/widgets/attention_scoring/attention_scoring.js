@@ -313,12 +313,11 @@ given.style = `
   .given ~ .knobs { grid-template-columns: 1fr 1fr; gap: 2px 32px; max-width: none;
     --label: 13.5em; }
   .given { gap: 12px 24px; align-items: start;
-    grid-template: auto 1fr / minmax(0, auto) auto minmax(16.875rem, 1fr); }
+    grid-template-columns: minmax(0, auto) auto minmax(16.875rem, 1fr); }
   .given > .row { display: contents; }
-  .given .stack { grid-area: 1 / 1 / 3; }
-  .given .stack + .scroll { grid-area: 1 / 2 / 3; }
+  .given .stack { grid-area: 1 / 1; }
+  .given .stack + .scroll { grid-area: 1 / 2; }
   .given .column { grid-area: 1 / 3; }
-  .given .explained { grid-area: 2 / 3; }
 }
 `;
 
@@ -341,5 +340,5 @@ export default live(
       ui.use(verdict),
     ];
   },
-  { wide: true },
+  { wide: true, main: ".scored", answer: "[role=status].note" },
 );

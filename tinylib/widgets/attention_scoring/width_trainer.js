@@ -449,5 +449,5 @@ export default live(
       ...[predictedFrom, learningRates, starts, otherPoints].map((part) => ui.use(part)),
     ),
   ],
-  { wide: true },
+  { wide: true, main: "[data-output=landscape], .told", answer: ".told" },
 );

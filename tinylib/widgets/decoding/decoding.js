@@ -63,10 +63,10 @@ function comparison(best, single, greedily, T) {
 export default live(
   "The beam as a tree, live",
   (ui) => [
+    ui.use(sentence, "source", "English sentence"),
     ui.sides(
       ui.boxed(
         "side",
-        ui.use(sentence, "source", "English sentence"),
         ui.knobs(
           ui.slider("width", "beam width", 1, 5, 1),
           ui.slider("alpha", "length penalty α", 0, 1.5, 0.1),
@@ -80,5 +80,5 @@ export default live(
     ),
     ui.use(beamTree, searched),
   ],
-  { wide: true },
+  { wide: true, main: ".ends", answer: ".ends" },
 );

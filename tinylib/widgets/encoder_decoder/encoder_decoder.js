@@ -154,5 +154,5 @@ export default live(
       ),
     ),
   ],
-  { query: -1, wide: true },
+  { query: -1, wide: true, answer: "ol.said:not(.plain)" },
 );

@@ -297,5 +297,5 @@ export default live(
     ),
     ui.use(beamTree, searched),
   ],
-  { wide: true },
+  { wide: true, main: ".ends", answer: ".ends" },
 );

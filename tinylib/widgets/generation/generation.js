@@ -832,5 +832,5 @@ export default live(
     ),
     ui.use(tree),
   ],
-  { wide: true },
+  { wide: true, answer: ".page" },
 );

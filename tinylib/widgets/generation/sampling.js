@@ -475,13 +475,11 @@ function draws(widget) {
 after.style = `
 .after-all { overflow-wrap: anywhere; max-width: none; }
 .sides { --left: 1fr; --right: 1fr; }
-/* One below the other, the line that explains stays in sight while its number is. */
 @container widget (width < 860px) {
   .side > .knobs { grid-template-columns: 1fr 1fr; }
   .side > .knobs > :first-child { grid-column: 1 / -1; }
   .sides { display: flex; flex-direction: column; gap: 10px; }
   .side { display: contents; }
-  .side > .explained { order: 1; }
 }
 @container widget (min-width: 53.75rem) {
   .frame { gap: 9px; }
@@ -644,5 +642,5 @@ export default live(
       ui.boxed("side", ui.use(draws)),
     ),
   ],
-  { wide: true },
+  { wide: true, main: "[data-output]:has(.chain), .bar" },
 );

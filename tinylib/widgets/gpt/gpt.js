@@ -680,6 +680,10 @@ largeMap.style = `
   .atlas .heads .layers { --map: min(3.375rem, 14.25rem / var(--deep)); row-gap: 4px; }
   .at.note { min-height: 3.2em; }
 }
+@container widget (min-width: 78rem) {
+  .candidate { min-height: 1.375rem; }
+  textarea.line { line-height: 1.4; padding-block: 4px; }
+}
 `;
 
 export default live(
@@ -697,5 +701,5 @@ export default live(
       ),
     ),
   ],
-  { query: -1, wide: true },
+  { query: -1, wide: true, main: ".nexts" },
 );

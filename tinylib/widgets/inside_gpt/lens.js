@@ -812,7 +812,7 @@ partsOfLogit.style = `
 `;
 
 export default live(
-  "The logit lens: what each block would predict, live",
+  "The logit lens: what each block predicts, live",
   (ui) => [
     ui.boxed(
       "story",
@@ -829,5 +829,5 @@ export default live(
       ui.use(partsOfLogit),
     ),
   ],
-  { wide: true },
+  { wide: true, main: ".lens", answer: ".verdict" },
 );

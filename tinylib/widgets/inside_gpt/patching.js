@@ -773,5 +773,5 @@ export default live(
     ui.use(tries),
     ui.sides(ui.boxed("judged-of", ui.use(recoveredBar), ui.use(copyCode)), ui.use(threeRuns)),
   ],
-  { wide: true },
+  { wide: true, main: "[data-output]:has(.sites)", answer: ".moved .says" },
 );

@@ -397,5 +397,5 @@ export default live(
       ui.boxed("side", ui.use(operations), ui.use(memory), ui.use(areas)),
     ),
   ],
-  { wide: true },
+  { wide: true, answer: ".memory" },
 );

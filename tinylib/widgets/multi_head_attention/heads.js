@@ -851,5 +851,5 @@ export default live(
     ui.use(cards),
     ui.explanation(),
   ],
-  { query: 10, wide: true },
+  { query: 10, wide: true, main: "[data-output]:not(.column, .explained)", answer: ".effect" },
 );

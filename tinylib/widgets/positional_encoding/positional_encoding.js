@@ -658,5 +658,5 @@ export default live(
       ),
     ];
   },
-  { wide: true },
+  { wide: true, answer: ".formula" },
 );

@@ -409,5 +409,5 @@ export default live(
     ),
     ui.explanation(),
   ],
-  { query: 1, wide: true },
+  { query: 1, wide: true, answer: ".verdict" },
 );

@@ -462,6 +462,7 @@ export default live(
   ],
   {
     wide: true,
+    main: ".heat.weight, .gauge",
     tour: (ui) => [
       ui.use(bar, "Train"),
       ui.sides(ui.use(colouredSentence), ui.boxed("side", ui.use(reached), ui.use(loss))),

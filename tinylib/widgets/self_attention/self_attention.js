@@ -153,6 +153,11 @@ crossing.style = `
 @container widget (width < 860px) {
   .given .sign, .lanes .sign, .strut { display: none; }
 }
+@container widget (600px <= width < 860px) {
+  .crossing:not(.plain) { display: grid; grid-template-columns: 1fr 1fr; }
+  .crossing > .switches { grid-column: 1 / -1; }
+  .role { flex-direction: column; }
+}
 @container widget (width < 600px) { /* it is long, one below the other */
   .frame, .crossing, .lanes { gap: 10px; }
   .role { gap: 6px 14px; }
@@ -168,6 +173,7 @@ crossing.style = `
 @container widget (min-width: 53.75rem) {
   .frame { gap: 14px; padding: 10px 16px; }
   .gaze { flex-basis: auto; margin-right: 6px; }
+  .frame.frame:has(> .plain) > .title-row { padding-right: 0; } /* it has no journey */
   .crossing:not(.plain) { display: grid; grid-template-columns: 1fr repeat(3, auto); gap: 0 12px; }
   .crossing > .switches { grid-area: 1 / 1; }
   .crossing > .given { grid-area: 2 / 1; padding: 8px 0 14px; justify-self: end; display: flex;
@@ -212,11 +218,6 @@ crossing.style = `
   .many ~ .lanes .heat.weight tbody th button { min-width: 6px; padding: 0; font-size: 0; }
   .sentence:has(~ .many) .gaze { max-width: 12em; }
   .frame:has(.many) { gap: 8px; padding-block: 8px; }
-}
-@container widget (min-width: 58.125rem) { /* the states stand beside the title */
-  .examples { margin: -2.625rem 0 0 10.75rem; }
-  .examples .about { margin-left: -10.75rem; }
-  .frame:has(.many) .examples { margin-top: -2.25rem; }
 }
 `;
 
@@ -569,5 +570,5 @@ export default live(
       ),
     ];
   },
-  { query: 1, wide: true },
+  { query: 1, wide: true, answer: ".words" },
 );

@@ -341,7 +341,14 @@ french.style = `
 `;
 attentionMap.style = `${wordMap.style}
 .sides { --right: 1.62fr; }
+.asked-of { display: grid; grid-template-columns: minmax(0, 1fr); gap: 4px 28px;
+  align-items: start; }
+@container widget (min-width: 78rem) {
+  .word-map td span { height: 1.25rem; line-height: 1.25rem; }
+  .word-map tbody th > :is(button, div) { height: 1.25rem; min-height: 1.25rem; }
+}
 @container widget (min-width: 53.75rem) { /* so that the longest sentence of the training fits */
+  .asked-of { grid-template-columns: minmax(0, 1.6fr) minmax(0, 1fr); }
   .word-map td { font-size: var(--size-small); }
   .word-map td span { width: 1.75rem; }
 }
@@ -354,15 +361,11 @@ wordsNext.style = `${candidateList.style}
 export default live(
   "Translate and see what it attends to, live",
   (ui) => [
+    ui.boxed("asked-of", ui.use(sentence, "source", "English sentence"), ui.use(heldOut, "source")),
     ui.sides(
-      ui.boxed(
-        "side",
-        ui.column(ui.use(sentence, "source", "English sentence"), ui.use(heldOut, "source")),
-        ui.use(french),
-        ui.use(wordsNext),
-      ),
+      ui.boxed("side", ui.use(french), ui.use(wordsNext)),
       ui.boxed("side", ui.use(attentionMap), ui.explanation()),
     ),
   ],
-  { wide: true },
+  { wide: true, main: ".mapped", answer: ".french" },
 );

@@ -541,5 +541,5 @@ export default live(
       ui.boxed("side", ui.use(smallMaps), ui.use(largeMap), ui.explanation()),
     ),
   ],
-  { wide: true },
+  { wide: true, main: ".said > ol", answer: ".said > :nth-child(2)" },
 );

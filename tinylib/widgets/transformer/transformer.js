@@ -891,5 +891,5 @@ export default live(
       ),
     ),
   ],
-  { wide: true },
+  { wide: true, answer: ".written" },
 );

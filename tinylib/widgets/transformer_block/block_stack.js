@@ -91,5 +91,5 @@ export default live(
       ),
     ),
   ],
-  { wide: true },
+  { wide: true, answer: ".says" },
 );

@@ -1,0 +1,51 @@
+// What a widget says in a line or two, at its top on a phone, while the reader changes it or while
+// it trains: there the result itself often stands below the screen.
+
+import { h } from "./dom.js";
+
+const OWN = ["id", "role", "tabindex", "data-input", "data-output", "data-value"]; // not a copy's
+
+/** A copy of the elements that `selector` finds in the frame; it follows them. */
+export function answerStrip(frame, selector) {
+  const strip = h("div.answer-strip", { "aria-hidden": "true", inert: true });
+  const narrow = matchMedia("(max-width: 37.5rem)");
+  const copy = () => {
+    const found = narrow.matches ? [...frame.querySelectorAll(selector)] : [];
+    const copies = found
+      .filter((element) => !strip.contains(element))
+      .map((element) => /** @type {Element} */ (element.cloneNode(true)));
+    for (const element of copies.flatMap((one) => [one, ...one.querySelectorAll("*")]))
+      for (const name of OWN) element.removeAttribute(name);
+    strip.replaceChildren(...copies);
+  };
+  let asked = 0;
+  const changes = new MutationObserver(() => {
+    cancelAnimationFrame(asked);
+    asked = requestAnimationFrame(copy);
+  });
+  for (const element of frame.querySelectorAll(selector))
+    changes.observe(element, { subtree: true, childList: true, characterData: true });
+  narrow.addEventListener("change", copy);
+  copy();
+  return {
+    element: strip,
+    end: () => narrow.removeEventListener("change", copy),
+  };
+}
+
+export const ANSWER = `
+.answer-strip { display: none; }
+@media screen and (max-width: 37.5rem) {
+  .answer-strip:not(:empty) { display: grid; gap: 4px; align-content: end; min-height: 2.5rem;
+    max-height: 8.75rem; overflow: hidden; z-index: 2; margin: -4px -16px; padding: 4px 16px;
+    background: var(--ground); border-block: 1px solid var(--line); opacity: 1; }
+  .stale .answer-strip { opacity: .4; }
+  .answer-strip.answer-strip > * { max-height: none; margin: 0; min-height: 0; border: 0;
+    padding: 0; }
+  .answer-strip button:not(.pick-word) { display: none; }
+  :is(.frame:focus-within, .trains) > .answer-strip { position: sticky; top: 0; }
+  :host(.tl-widget) :is(.frame:focus-within, .trains) > .answer-strip { top: 3.5rem; }
+  .staged .answer-strip.answer-strip { top: 0; }
+  .answer-strip:not(:empty) ~ * [data-input] { scroll-margin-top: 13rem; }
+}
+`;

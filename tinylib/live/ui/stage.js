@@ -1,0 +1,120 @@
+// A widget alone in the window. Its elements stay where they are in the page, so that whatever they
+// hold or have begun goes on; the browser only shows them above everything else.
+
+import { h, setAttribute, svgPart } from "./dom.js";
+
+const OPEN = "M2 6V2h4M10 2h4v4M14 10v4h-4M6 14H2v-4";
+const LEAVE = "M3 3l10 10M13 3L3 13";
+const LINK = "M6.5 9.5l3-3M7 4.5l2-2a3 3 0 0 1 4.5 4.5l-2 2M9 11.5l-2 2a3 3 0 0 1-4.5-4.5l2-2";
+const IS_TYPED = "select, textarea, [contenteditable], input:not([type=range], [type=checkbox])";
+
+const icon = (path) =>
+  svgPart("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, svgPart("path", { d: path }));
+
+/** The button that copies a link. */
+export const linkButton = (click) =>
+  h("button.icon", { click, "aria-label": "Copy link", title: "Copy link" }, icon(LINK));
+
+/**
+ * The button that gives this widget the window and takes it back, and the `room` around its frame,
+ * which grows. On the course's pages, where the widget has an `id`, Back leaves it, too.
+ */
+export function stage(widget, id) {
+  const change = () => (leaving ? leave() : enter());
+  const button = h("button.icon.full-window", { click: change, "aria-keyshortcuts": "f" });
+  const room = h("div.room", widget.frame);
+  let leaving; // what ends it, while the widget has the window
+  const name = () => {
+    const label = leaving ? "Leave the full window" : "Full window";
+    setAttribute(button, "aria-label", label);
+    setAttribute(button, "title", `${label} (${leaving ? "Esc" : "f"})`);
+    button.replaceChildren(icon(leaving ? LEAVE : OPEN));
+    room.classList.toggle("staged", Boolean(leaving));
+    setAttribute(widget.frame, "role", leaving ? "dialog" : "group");
+    widget.frame.toggleAttribute("aria-modal", Boolean(leaving));
+  };
+  const isHere = () => id && history.state?.stage === id;
+
+  function enter() {
+    leaving = new AbortController();
+    const { signal } = leaving;
+    const others = beside(widget.el).filter((other) => !other.inert);
+    const page = document.documentElement.style;
+    widget.el.style.height = `${widget.el.offsetHeight}px`; // the page's text stays where it is
+    name();
+    room.popover = "manual";
+    room.showPopover?.();
+    for (const other of others) other.inert = true;
+    [page.overflow, page.scrollbarGutter] = ["hidden", "stable"];
+    signal.addEventListener("abort", () => {
+      [page.overflow, page.scrollbarGutter] = ["", ""];
+      for (const other of others) other.inert = false;
+      room.popover = null;
+      widget.el.style.height = "";
+      leaving = undefined;
+      name();
+      button.focus({ preventScroll: true });
+    });
+    const escape = (event) => event.key === "Escape" && !event.defaultPrevented && leave();
+    addEventListener("keydown", escape, { signal });
+    if (id && !isHere()) history.pushState({ ...history.state, stage: id }, "");
+  }
+
+  /** Leave it, and the entry of the browser's history that was made for it. */
+  function leave() {
+    leaving.abort();
+    if (!isHere()) return;
+    const { href } = location; // a link to the widget's state may have been put there
+    const keep = () => href !== location.href && history.replaceState(history.state, "", href);
+    addEventListener("popstate", keep, { once: true });
+    history.back();
+  }
+
+  name();
+  widget.frame.addEventListener("keydown", (event) => {
+    const { key, target, ctrlKey, metaKey, altKey } = event;
+    if (key !== "f" || ctrlKey || metaKey || altKey || event.defaultPrevented) return;
+    if (target.matches(IS_TYPED)) return;
+    event.preventDefault();
+    change();
+  });
+  return {
+    button,
+    room,
+    /** Follow the browser's history until the signal ends that. */
+    follow(signal) {
+      const follow = () => {
+        if (isHere() && !leaving) enter();
+        else if (!isHere()) leaving?.abort();
+      };
+      addEventListener("popstate", follow, { signal });
+      follow();
+    },
+    close: () => leaving?.abort(),
+  };
+}
+
+/** All elements of the page that neither hold this one nor are in it. */
+function beside(element) {
+  const found = [];
+  for (let at = element; at && at !== document.body; at = at.parentElement ?? at.getRootNode().host)
+    found.push(...[...at.parentNode.children].filter((other) => other !== at));
+  return found;
+}
+
+export const STAGE = `
+.room { container: widget / inline-size; }
+.icon { padding: 2px 5px; }
+.icon svg { display: block; width: 1rem; height: 1rem; fill: none; stroke: currentColor;
+  stroke-width: 1.6; }
+.room.staged { position: fixed; inset: 0; z-index: 2000; width: min(100vw - 32px, 93.75rem);
+  max-width: none; height: 100dvh; max-height: none; margin: 0 auto; border: 0; padding: 0;
+  overflow: auto; overscroll-behavior: contain; color: inherit; background: var(--ground); }
+.room::backdrop { background: var(--ground); }
+.staged > .frame.frame { min-height: 100%; border: 0; border-radius: 0; padding: 8px 0; gap: 8px; }
+.staged .frame .side { gap: 8px; }
+.staged .title-row ~ .journey:not(.under-way) { top: 10px; right: 0; }
+.staged .title-row { position: sticky; top: 0; z-index: 2; background: var(--ground);
+  margin-block: -6px; padding-block: 6px; }
+.staged .busy { top: 3.5rem; }
+`;
