@@ -392,7 +392,7 @@ def nothing_is_out_of_reach_or_cut_off(widget: Locator) -> None:
 def test_a_page_without_javascript_has_a_table_of_it(path: str, stem: str) -> None:
     html = browsing.text_of(path or browsing.page_of(stem))
     stored = html.split(f'data-widget="{stem}"')[1].split("</div>")[0]
-    assert f'data-view="{WIDGETS[stem].view()}"' in html
+    assert f'data-view="{WIDGETS[stem].script()}"' in html
     table = re.search(r"<table>.*?</table>", stored, flags=re.DOTALL)
     assert table and re.search(r"<caption>[^<]{3,}</caption>", table[0])
     assert len(re.findall(r"<td>[^<]+</td>", table[0])) >= 2

@@ -140,7 +140,7 @@ def answers(
         flat = np.frombuffer(base64.b64decode(out["data"]), np.float32)
         return torch.from_numpy(flat.reshape(out["shape"]).copy())
 
-    answered = engine(WIDGETS[stem].view(), RUN, [spec_of(stem, inputs[0]), inputs])
+    answered = engine(WIDGETS[stem].script(), RUN, [spec_of(stem, inputs[0]), inputs])
     return [{name: decoded(out) for name, out in answer.items()} for answer in answered]
 
 
@@ -253,7 +253,7 @@ def run_graph(
     kinds = {torch.float32: "float32", torch.int64: "int64"}
     fed = {n: [kinds[x.dtype], [*x.shape], x.flatten().tolist()] for n, x in feeds.items()}
     given = [base64.b64encode(graph).decode(), optimise, fed]
-    shape, data = engine(WIDGETS[ONLY].view(), rule, given)
+    shape, data = engine(WIDGETS[ONLY].script(), rule, given)
     return torch.tensor(data).view(shape)
 
 
@@ -460,7 +460,7 @@ def test_the_page_and_python_tokenise_alike() -> None:
 @pytest.mark.parametrize("stem", sorted(WIDGETS))
 def test_the_module_that_a_kernel_sends_is_whole(engine: Engine, stem: str) -> None:
     """As notebooks load it, from an address that holds all of it: no import left, no name twice."""
-    view = WIDGETS[stem].view()
+    view = WIDGETS[stem].script()
     rule = """async (_, text) => typeof (
         await import(`data:text/javascript,${encodeURIComponent(text)}`)).default.render"""
     assert engine(view, rule, module_text(view)) == "function"

@@ -352,7 +352,7 @@ def test_the_page_trains_as_torch_does(stem: str, form: int, engine: Engine) -> 
     steps, instance = steps_for(stem, form), widget()
     spec = instance.spec | {"facts": instance.spec["facts"] | {"written": 8}}  # of 200 characters
     [live] = (BUILT / "_static").glob("live-*")
-    task = live / "widgets" / Path(widget.view()).with_name(f"{stem}_task.js")
+    task = live / "widgets" / Path(widget.script()).with_name(f"{stem}_task.js")
     given = {"stem": stem, "spec": spec, "address": task.as_uri(), "steps": steps}
     page = engine(WORKER, RUN, given | {"inputs": {**instance.inputs, **settings}})
     first = widget.run(1, **settings).state

@@ -399,7 +399,7 @@ DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w
 @pytest.mark.parametrize("stem", sorted(WIDGETS))
 def test_no_two_files_of_a_kernels_module_declare_one_name(stem: str) -> None:
     """They share one scope there: a name twice is a syntax error, and no widget is shown."""
-    names = Counter(DECLARED.findall(module_text(WIDGETS[stem].view())))
+    names = Counter(DECLARED.findall(module_text(WIDGETS[stem].script())))
     assert len(names) > 50 and [name for name, count in names.items() if count > 1] == []
 
 
@@ -498,7 +498,7 @@ def test_a_widget_of_control_flow_alone_has_no_graph() -> None:
     for stem in without_graph:
         widget = good(stem)
         assert widget.spec["graphs"] == [] and not widget.steps and not widget.weights
-        assert "export async function program(" in (VIEWS / widget.view()).read_text()
+        assert "export async function program(" in (VIEWS / widget.script()).read_text()
         assert widget.where == "Computed by Python, in the kernel."
         assert "Computed by Python. It comes alive" in widget._html()
     assert good("generation").spec["graphs"] and "graphs" not in attention().spec

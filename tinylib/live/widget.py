@@ -52,7 +52,7 @@ from contextlib import contextmanager
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import anywidget
 import torch
@@ -95,6 +95,7 @@ class LiveWidget(anywidget.AnyWidget):
     inputs = traitlets.Dict().tag(sync=True)
     outputs = traitlets.Dict().tag(sync=True)
     where = traitlets.Unicode().tag(sync=True)
+    view = traitlets.Unicode().tag(sync=True)  # "tour": little of it, for one thing to do
     asked = traitlets.Int().tag(sync=True)  # the front end numbers the inputs that it sends
     answered = traitlets.Int().tag(sync=True)  # of which inputs the outputs are
     answers = traitlets.Int().tag(sync=True)  # counts results: equal outputs alone send no sign
@@ -102,12 +103,12 @@ class LiveWidget(anywidget.AnyWidget):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "compute" in vars(cls):  # not the classes that traitlets makes of it on the fly
             *_, cls.chapter, cls.stem = ["", *cls.__module__.split(".")]
-            cls._esm = module_text(cls.view())
+            cls._esm = module_text(cls.script())
         super().__init_subclass__(**kwargs)
 
     @classmethod
-    def view(cls) -> str:
-        """Its script, from the folder of all widgets: ``gpt/loss_bench.js``."""
+    def script(cls) -> str:
+        """That of its view, from the folder of all widgets: ``gpt/loss_bench.js``."""
         return f"{cls.chapter}/{cls.stem}.js"
 
     @classmethod
@@ -178,6 +179,11 @@ class LiveWidget(anywidget.AnyWidget):
         where = f"Computed by {self.engine()}, in the kernel."
         super().__init__(spec=spec, inputs=inputs, outputs=self._packed(inputs), where=where)
 
+    def in_view(self, view: str) -> Self:
+        """The widget in a form that its script has by this name: ``"tour"`` has one control."""
+        self.view = view
+        return self
+
     def values(self) -> dict[str, Tensor]:
         """The results, by name, as torch computes them from ``inputs``."""
         return self.computed(self.inputs)
@@ -243,9 +249,10 @@ class LiveWidget(anywidget.AnyWidget):
             values = self.values()
         stored = {n: rounded(value) for n, value in values.items() if n not in self.unstored}
         state = {"spec": self.spec, "inputs": self.inputs, "outputs": stored}
+        state |= {"view": self.view} if self.view else {}
         text = json.dumps(state, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         return (
-            f'<div class="tl-live" data-widget="{self.stem}" data-view="{self.view()}">\n'
+            f'<div class="tl-live" data-widget="{self.stem}" data-view="{self.script()}">\n'
             f"{self.shown(values)}\n"
             f'<p class="tl-why">{STORED.format(self.engine())}</p>\n'
             f'<script type="application/json">{text}</script>\n</div>'

@@ -242,7 +242,7 @@ def test_what_was_read_once_is_not_read_again(widget: Locator) -> None:
 
     def rows_read(changes: dict[str, Any]) -> int:
         """How many tokens the model reads for this search, without the text itself."""
-        count: int = widget.evaluate(COUNTED, [BeamTreeWidget.view(), START | changes])
+        count: int = widget.evaluate(COUNTED, [BeamTreeWidget.script(), START | changes])
         return count
 
     text = {"prompt": "JULIET:\nO "}

@@ -201,7 +201,7 @@ def test_what_is_known_is_not_read_again(engine: Engine) -> None:
     same = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
     assert 3 < same < 20, "the test wants texts that part late"
     all_ = [START, START, warmer, START, edited, fork, plain, plain]
-    reads = engine(GenerationWidget.view(), READS, [spec_of(STEM, START), all_])
+    reads = engine(GenerationWidget.script(), READS, [spec_of(STEM, START), all_])
     assert reads[0] == [[0, 7], *([7 + n, 1] for n in range(23))]
     assert reads[1] == reads[3] == []
     assert reads[2] == [[7 + n, 1] for n in range(same, 23)]

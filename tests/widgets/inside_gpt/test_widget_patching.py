@@ -391,7 +391,7 @@ SITES = [
 
 def test_the_code_that_is_copied_computes_what_is_shown(engine: Engine) -> None:
     rule = "({ snippetOf }, [spec, all]) => all.map((inputs) => snippetOf(spec, inputs))"
-    programs = engine(PatchingWidget.view(), rule, [spec_of(STEM, SITES[0]), SITES])
+    programs = engine(PatchingWidget.script(), rule, [spec_of(STEM, SITES[0]), SITES])
     load_once = cache(load_language_model)  # the programs only read the model
     for given, program in zip(SITES, programs, strict=True):
         names: dict[str, Any] = {}

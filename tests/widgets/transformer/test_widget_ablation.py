@@ -391,7 +391,7 @@ def test_a_long_computation_is_given_up_for_newer_inputs(engine: Engine) -> None
         return runs;
     }"""
     widget = ours.AblationWidget(SENTENCE, 0)
-    runs = engine(ours.AblationWidget.view(), rule, [dict(widget.spec), dict(widget.inputs)])
+    runs = engine(ours.AblationWidget.script(), rule, [dict(widget.spec), dict(widget.inputs)])
     undisturbed, given_up, newest = runs
     assert undisturbed == newest == [True, 10]
     assert not given_up[0] and given_up[1] < 10

@@ -179,7 +179,7 @@ def test_it_says_the_same_words_as_torch_on_held_out_sentences(engine: Engine) -
         }
         return said;
     }"""
-    from_page = engine(TransformerWidget.view(), rule, [spec, sources])
+    from_page = engine(TransformerWidget.script(), rule, [spec, sources])
     torchs = translate_unchecked(*translator(NAME), [tokenise(source) for source in sources])
     for source, ours, wanted in zip(sources, from_page, torchs, strict=True):
         words = translator(NAME).target.words(map(int, ours))
@@ -214,7 +214,7 @@ PRINTED = [
 def test_french_is_printed_as_french_is(engine: Engine) -> None:
     rule = "({ printed }, all) => all.map((text) => printed(text.split(' ').filter(Boolean)))"
     texts = [tokens for tokens, _ in PRINTED]
-    found = engine(TransformerWidget.view(), rule, texts)
+    found = engine(TransformerWidget.script(), rule, texts)
     assert found == [wanted for _, wanted in PRINTED]
     for tokens, wanted in PRINTED:
         assert tokenise(wanted) == tokenise(tokens), "only spaces and capitals differ"
