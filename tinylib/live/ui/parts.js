@@ -18,19 +18,25 @@ import { wordEditor } from "./word_list.js";
 /**
  * A widget of the parts that `build(ui)` lists, as anywidget and the page host expect it.
  * `query` is the word that is chosen at first; -1 is the last one. A `wide` widget takes more
- * room than the text around it, where a page has it.
+ * room than the text around it, where a page has it. `tour` lists the parts of a screen of the
+ * tour, which has one thing to do: once it is done, one of them says so, see `finish`.
  */
-export function live(title, build, { query = 0, wide = false } = {}) {
+export function live(title, build, { query = 0, wide = false, tour = undefined } = {}) {
   return {
     render({ model, el }) {
-      el.classList.toggle("wide", wide);
+      const toured = tour && model.get("view") === "tour";
+      el.classList.toggle("wide", wide && !toured);
       el.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, X would cut the widget's cell
       const widget = new Widget(model, el, query);
-      widget.mount(title, build(partsFor(widget)));
+      widget.mount(title, (toured ? tour : build)(partsFor(widget)));
       return () => widget.unmount();
     },
   };
 }
+
+/** The reader has done what a screen of the tour asks for. */
+export const finish = (widget, detail = {}) =>
+  widget.el.dispatchEvent(new CustomEvent("tl:done", { bubbles: true, composed: true, detail }));
 
 /** The parts that a view may list, for one widget. */
 function partsFor(widget) {

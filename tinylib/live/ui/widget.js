@@ -84,7 +84,7 @@ export class Widget {
     );
     this.undoButton = h("button", { click: () => this.undo() }, "Undo");
     this.againButton = h(
-      "button",
+      "button.again",
       { hidden: true, click: () => this.send(this.inputs) },
       "Try again",
     );
@@ -97,8 +97,8 @@ export class Widget {
       "aria-label": "link to this state",
     });
     this.frame = h(
-      "div.frame",
-      { role: "group", "aria-label": title },
+      "div",
+      { class: `frame ${this.model.get("view") ?? ""}`, role: "group", "aria-label": title },
       this.busyLine,
       h("p.title", title),
       ...parts.map((part) => part.element),
