@@ -52,7 +52,7 @@ from contextlib import contextmanager
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import anywidget
 import torch
@@ -90,12 +90,14 @@ class LiveWidget(anywidget.AnyWidget):
     texts: ClassVar[Sequence[str]] = ()  # the inputs that are texts of any characters
     weights: ClassVar[str | Sequence[str]] = ""  # the trained model that the steps read, or several
     unstored: ClassVar[Sequence[str]] = ()  # outputs that a page computes when they are asked for
+    toured: ClassVar[Sequence[str]] = ()  # the outputs that its view "tour" shows, unless all
 
     spec = traitlets.Dict().tag(sync=True)
     inputs = traitlets.Dict().tag(sync=True)
     outputs = traitlets.Dict().tag(sync=True)
     where = traitlets.Unicode().tag(sync=True)
     view = traitlets.Unicode().tag(sync=True)  # "tour": little of it, for one thing to do
+    offered = traitlets.List().tag(sync=True)  # inputs to choose, of which a page has the outputs
     asked = traitlets.Int().tag(sync=True)  # the front end numbers the inputs that it sends
     answered = traitlets.Int().tag(sync=True)  # of which inputs the outputs are
     answers = traitlets.Int().tag(sync=True)  # counts results: equal outputs alone send no sign
@@ -179,9 +181,14 @@ class LiveWidget(anywidget.AnyWidget):
         where = f"Computed by {self.engine()}, in the kernel."
         super().__init__(spec=spec, inputs=inputs, outputs=self._packed(inputs), where=where)
 
-    def in_view(self, view: str) -> Self:
-        """The widget in a form that its script has by this name: ``"tour"`` has one control."""
+    def in_view(self, view: str, *offered: dict[str, Any]) -> "LiveWidget":
+        """The widget in a form that its script has by this name: ``"tour"`` has one control.
+
+        What is ``offered`` are inputs that differ from the widget's. A page has their outputs
+        stored, and shows them before it has computed them.
+        """
         self.view = view
+        self.offered = [schema.plain(self.spec, self.inputs | new) for new in offered]
         return self
 
     def values(self) -> dict[str, Tensor]:
@@ -243,13 +250,19 @@ class LiveWidget(anywidget.AnyWidget):
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
         return {**data, "text/plain": repr(self), "text/html": self._html()}, metadata
 
+    def _stored(self, values: Mapping[str, Tensor]) -> dict[str, Any]:
+        """The outputs that a page shows before it computes."""
+        shown = (self.view and self.toured) or values
+        return {name: rounded(values[name]) for name in shown if name not in self.unstored}
+
     def _html(self) -> str:
         """What a page holds: a table to read without JavaScript, and the state to start from."""
         with double_precision():  # else the last digit would depend on the machine
             values = self.values()
-        stored = {n: rounded(value) for n, value in values.items() if n not in self.unstored}
-        state = {"spec": self.spec, "inputs": self.inputs, "outputs": stored}
-        state |= {"view": self.view} if self.view else {}
+            kept = [self._stored(self.computed(inputs)) for inputs in self.offered]
+        state = {"spec": self.spec, "inputs": self.inputs, "outputs": self._stored(values)}
+        tour = {"view": self.view, "offered": self.offered, "kept": kept}
+        state |= {name: value for name, value in tour.items() if value}
         text = json.dumps(state, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         return (
             f'<div class="tl-live" data-widget="{self.stem}" data-view="{self.script()}">\n'

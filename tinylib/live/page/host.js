@@ -60,6 +60,7 @@
     }
 
     settled = true; // no answer is outstanding
+    kept = new Map(); // inputs, as text -> the outputs that are stored for them
     saved = undefined; // computeFor: what a change of the inputs sets going
 
     save_changes() {
@@ -153,9 +154,18 @@
         }
       }
     };
+    /** What is stored for the inputs is shown before it is computed. */
+    const recall = () => {
+      const known = model.kept.get(JSON.stringify(model.get("inputs")));
+      if (!known) return;
+      model.set("outputs", known);
+      model.set("answered", model.get("asked"));
+      model.set("answers", {});
+    };
     const fail = (error) => {
       console.info(error);
       showLoading("");
+      if (model.kept.size && model.get("answered") === model.get("asked")) return; // recalled
       model.set("unfinished", false);
       model.set("where", "The results shown are older than what you typed.");
       const { why, remedy, final = false } = describeError(error);
@@ -194,7 +204,7 @@
             model.set("where", here);
             model.set("answers", {});
           };
-          if (took > LONG) {
+          if (took > LONG && model.get("answered") !== asked) {
             model.set("slow", {});
             await drawn();
             if (again) continue;
@@ -211,7 +221,10 @@
         model.settled = true;
       }
     };
-    model.saved = compute;
+    model.saved = () => {
+      recall();
+      compute();
+    };
     return async () => {
       // the reader shows interest
       if (busy) return;
@@ -264,6 +277,11 @@
       texts,
       gguf,
     });
+    if (state.kept) {
+      const inputs = [state.inputs, ...state.offered].map((one) => JSON.stringify(one));
+      const outputs = [model.get("outputs"), ...state.kept.map(packed)];
+      model.kept = new Map(inputs.map((one, i) => [one, outputs[i]]));
+    }
     const interest = state.spec.asks ? settle(model) : computeFor(model, view.program);
     const el = Object.assign(document.createElement("div"), { model });
     el.className = "tl-widget";
