@@ -17,7 +17,7 @@ function arcs(view, from, middles) {
     const { most, asked } = answered[from];
     const rank = tops.get(most) ?? 0;
     tops.set(most, rank + 1);
-    const shift = 5 * (q - 1.5);
+    const shift = 5 * (q - (view.questions.length - 1) / 2);
     const drawn = [];
     let label; // where its number stands
     for (let s = 0; s < T; s += 1) {

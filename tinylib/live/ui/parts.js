@@ -24,7 +24,7 @@ import { wordEditor } from "./word_list.js";
 export function live(title, build, { query = 0, wide = false, tour = undefined } = {}) {
   return {
     render({ model, el }) {
-      const toured = tour && model.get("view") === "tour";
+      const toured = tour && model.get("view")?.startsWith("tour");
       el.classList.toggle("wide", wide && !toured);
       el.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, X would cut the widget's cell
       const widget = new Widget(model, el, query);

@@ -360,3 +360,40 @@ readout.style = `
 .judged { margin: 0; font-size: var(--size-note); font-weight: 550; }
 .right { display: grid; gap: 2px; }
 `;
+
+/** In the tour: a slider through the sentences that are offered, by their number of words. */
+export function lengths(widget, name) {
+  const size = (text) => wordsOf(widget.spec, name, text).filter((word) => word !== ".").length;
+  const texts = [widget.first, ...widget.model.get("offered")]
+    .map((inputs) => inputs[name])
+    .sort((one, other) => size(one) - size(other));
+  const text = h("p.text", AS_IS);
+  const count = h("span");
+  const track = h("input", {
+    type: "range",
+    min: "0",
+    max: String(texts.length - 1),
+    "data-input": name,
+    input: () =>
+      widget.edit(track, (next) => {
+        next[name] = texts[track.value];
+      }),
+  });
+  return {
+    element: h("div.lengths", text, h("label", h("span", "Make it longer"), track, count)),
+    shows: "inputs",
+    update(inputs) {
+      const words = `${size(inputs[name])} words`;
+      track.value = String(texts.indexOf(inputs[name]));
+      track.setAttribute("aria-valuetext", words);
+      setText(count, words);
+      setText(text, inputs[name].replace(" .", "."));
+    },
+  };
+}
+lengths.style = `
+.lengths { display: grid; gap: 8px; }
+.lengths .text { margin: 0; font-size: 1.25em; font-weight: 600; min-height: 2.9em; text-wrap: balance; }
+.lengths label { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; }
+.lengths input { flex: 1 1 11rem; min-height: 2.75rem; }
+`;

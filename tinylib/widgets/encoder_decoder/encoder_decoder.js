@@ -6,7 +6,14 @@ import { results } from "../../live/ui/boxes.js";
 import { h, setText } from "../../live/ui/dom.js";
 import { listed } from "../../live/ui/numbers.js";
 import { folded, live } from "../../live/ui/parts.js";
-import { glossed, heldOut, readout, sentence, translation } from "../../live/ui/sentences.js";
+import {
+  glossed,
+  heldOut,
+  lengths,
+  readout,
+  sentence,
+  translation,
+} from "../../live/ui/sentences.js";
 import { editableVector, strips } from "../../live/ui/vectors.js";
 
 /** What torch does in a kernel, in compute() of encoder_decoder.py. */
@@ -130,6 +137,23 @@ verdict.style = `
 }
 `;
 
+/** In the tour: the French, each word with its meaning, and what is wrong with it. */
+function toured(widget) {
+  const [list, message] = [h("ol.said.plain"), h("p.judged")];
+  return {
+    element: results("column", h("p.label", "Through 120 numbers, as in 2014:"), list, message),
+    shows: "outputs",
+    update(inputs, outputs) {
+      const english = widget.words("S", inputs);
+      const found = compared(widget, english, outputs.tokens.data);
+      glossed(list, found.french, meanings(widget, found.french));
+      found.faults.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault));
+      setText(message, judgement(widget, english, found));
+    },
+  };
+}
+toured.style = readout.style;
+
 export default live(
   "Into one vector and out again, live",
   (ui) => [
@@ -154,5 +178,9 @@ export default live(
       ),
     ),
   ],
-  { query: -1, wide: true },
+  {
+    query: -1,
+    wide: true,
+    tour: (ui) => [ui.use(lengths, "source"), ui.use(toured)],
+  },
 );
