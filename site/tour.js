@@ -127,8 +127,15 @@
   }
 
   async function handOn(screen) {
+    const [first, second] = await widgetsOf(screen);
+    if (second && !second.linked) {
+      second.linked = true; // two widgets of a screen have one control
+      first.model.on("change:inputs", () =>
+        give(second.model, { source: first.model.get("inputs").source }),
+      );
+    }
     for (const { model, dataset } of await widgetsOf(screen)) {
-      const [line, inputs] = [kept.line, model.get("inputs")];
+      const { line } = kept;
       const [stem] = dataset.widget.split("-");
       const points = [...line.trimEnd()].map((letter) => letter.codePointAt(0));
       const changes = {
@@ -139,10 +146,15 @@
       const change = screen !== screens[0] && line && changes[stem];
       if (!change || kept[screen.id] === line) continue;
       kept[screen.id] = line;
-      model.set("inputs", { ...inputs, ...change });
-      model.set("asked", (model.get("asked") ?? 0) + 1);
-      model.save_changes();
+      give(model, change);
     }
+  }
+
+  /** As if the reader had typed it. */
+  function give(model, change) {
+    model.set("inputs", { ...model.get("inputs"), ...change });
+    model.set("asked", (model.get("asked") ?? 0) + 1);
+    model.save_changes();
   }
 
   /** To the widgets this is as if the reader came near: they fetch what they will need. */

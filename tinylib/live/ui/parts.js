@@ -12,7 +12,7 @@ import { h } from "./dom.js";
 import { explanation } from "./explain.js";
 import { entrySlider, knob } from "./knobs.js";
 import { heatMap, matrixEditor, mixture } from "./tables.js";
-import { Widget } from "./widget.js";
+import { isToured, Widget } from "./widget.js";
 import { wordEditor } from "./word_list.js";
 
 /**
@@ -24,7 +24,7 @@ import { wordEditor } from "./word_list.js";
 export function live(title, build, { query = 0, wide = false, tour = undefined } = {}) {
   return {
     render({ model, el }) {
-      const toured = tour && model.get("view")?.startsWith("tour");
+      const toured = tour && isToured(model);
       el.classList.toggle("wide", wide && !toured);
       el.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, X would cut the widget's cell
       const widget = new Widget(model, el, query);

@@ -356,6 +356,7 @@ readout.style = `
 .said.plain { display: flex; flex-wrap: wrap; gap: 2px 10px; }
 .said.plain li { display: block; border: 0; }
 .said.plain :is(b, i) { display: block; }
+.said.plain .faulty { padding: 0 5px; }
 .said.plain i { font-size: var(--size-small); }
 .judged { margin: 0; font-size: var(--size-note); font-weight: 550; }
 .right { display: grid; gap: 2px; }
@@ -374,13 +375,14 @@ export function lengths(widget, name) {
     min: "0",
     max: String(texts.length - 1),
     "data-input": name,
+    "aria-label": "length of the sentence",
     input: () =>
       widget.edit(track, (next) => {
         next[name] = texts[track.value];
       }),
   });
   return {
-    element: h("div.lengths", text, h("label", h("span", "Make it longer"), track, count)),
+    element: h("div.lengths", text, h("div.longer", track, count)),
     shows: "inputs",
     update(inputs) {
       const words = `${size(inputs[name])} words`;
@@ -393,7 +395,8 @@ export function lengths(widget, name) {
 }
 lengths.style = `
 .lengths { display: grid; gap: 8px; }
-.lengths .text { margin: 0; font-size: 1.25em; font-weight: 600; min-height: 2.9em; text-wrap: balance; }
-.lengths label { display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; }
-.lengths input { flex: 1 1 11rem; min-height: 2.75rem; }
+.lengths .text { margin: 0; font-size: 1.2em; font-weight: 600; line-height: 1.3; }
+@container widget (max-width: 33rem) { .lengths .text { min-height: 2.6em; } }
+.longer { display: flex; gap: 12px; align-items: center; }
+.longer input { flex: 1; min-width: 0; min-height: 2.75rem; }
 `;

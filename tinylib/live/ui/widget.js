@@ -13,6 +13,9 @@ const WAITING = "Still waiting for the new numbers. Is the kernel running?";
 const COMPUTING = "Computing…";
 const BUSY_AFTER_MS = 80; // an answer that comes earlier is shown without any sign of work
 
+/** Whether it stands on a screen of the tour, which has a heading of its own and one control. */
+export const isToured = (model) => Boolean(model.get("view")?.startsWith("tour"));
+
 export class Widget {
   constructor(model, el, query) {
     this.model = model;
@@ -98,7 +101,7 @@ export class Widget {
     });
     this.frame = h(
       "div",
-      { class: `frame ${this.model.get("view") ?? ""}`, role: "group", "aria-label": title },
+      { class: isToured(this.model) ? "frame tour" : "frame", role: "group", "aria-label": title },
       this.busyLine,
       h("p.title", title),
       ...parts.map((part) => part.element),

@@ -854,9 +854,9 @@ function lookingBack(widget) {
   const asking = h(
     "div.asking",
     h("p", "Which number does the partner of “)” wear? The model says", digit, verdict),
-    h("label", power, h("span", "the head that finds partners")),
+    h("label", power, h("span", "the head that looks for partners")),
   );
-  const switches = widget.model.get("view").includes("switch");
+  const switches = widget.model.get("view") === "tour-switch";
   let chosen; // the word that is tapped, or that the question is about
   let shown; // what springs or shakes once it is another
   const token = (t) => {
@@ -900,8 +900,8 @@ function lookingBack(widget) {
       setText(verdict, right ? "✓" : "✗");
       setAttribute(digit, "class", right ? "said" : "said wrong");
       const lost =
-        `Without this head the answer is ${predicted}, but ${word}’s partner wears ${truth}. ` +
-        `All ${kept} answers to other questions are as before.`;
+        `Without this head the answer is ${predicted}, not ${truth}. ` +
+        `The model’s ${kept} answers to other questions stay the same.`;
       setText(told, question.on ? "" : lost);
       return !question.on;
     }
@@ -939,7 +939,7 @@ function lookingBack(widget) {
   };
 }
 lookingBack.style = `${arcDrawing.style}${SWITCH}${SAID}
-.looking { display: flex; flex-direction: column; gap: 18px; align-items: center;
+.looking { display: flex; flex-direction: column; gap: 14px; align-items: center;
   text-align: center; }
 .line > svg { display: block; overflow: visible; }
 .tokens { position: relative; display: flex; gap: .25em; width: max-content;

@@ -362,7 +362,7 @@ wordsNext.style = `${candidateList.style}
 function toured(widget) {
   const [list, message] = [h("ol.said.plain"), h("p.judged")];
   return {
-    element: results("column", h("p.label", "With a look back before each word:"), list, message),
+    element: results("column", h("p.label", "With attention:"), list, message),
     shows: "outputs",
     update(inputs, outputs) {
       if (!answers(widget, inputs, outputs)) return;
