@@ -3,11 +3,19 @@
 
 import PALETTE from "../../lab/palette.json" with { type: "json" };
 
-/** Each colour by its name, for light pages and for dark ones; h0 to h7 are those of heads. */
+/** What has one of the hues: heads by their numbers, questions to heads by their names. */
+const HUES = {
+  ...Object.fromEntries(PALETTE.heads.map((hue, head) => [`h${head}`, hue])),
+  ...Object.fromEntries(
+    Object.entries(PALETTE.questions).map(([name, hue]) => [`question-${name}`, hue]),
+  ),
+};
+
+/** Each colour by its name, for light pages and for dark ones. */
 const COLOURS = {
   ...PALETTE.colours,
   ...PALETTE.hues,
-  ...Object.fromEntries(PALETTE.heads.map((hue, head) => [`h${head}`, PALETTE.hues[hue]])),
+  ...Object.fromEntries(Object.entries(HUES).map(([name, hue]) => [name, PALETTE.hues[hue]])),
 };
 
 /** The theme's variables for the rest, on the course's pages and in Jupyter. */
@@ -115,7 +123,9 @@ export const LOOK = `
   ${PALETTE.spaces.map((space, i) => `--space-${i + 1}: ${space}px;`).join(" ")}
 }
 @supports not (color: light-dark(#000, #fff)) { :host { ${variables(([light]) => light)} } }
-${PALETTE.heads.map((_, head) => `.h${head} { --tone: var(--h${head}); }`).join(" ")}
+${Object.keys(HUES)
+  .map((name) => `.${name} { --tone: var(--${name}); }`)
+  .join(" ")}
 canvas { display: block; width: 100%; height: 100%; image-rendering: pixelated; }
 .label { font-size: var(--size-note); font-weight: 600; }
 .soft { color: var(--soft); }

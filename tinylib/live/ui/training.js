@@ -13,8 +13,10 @@ import {
 } from "../page/keeping.js";
 import { ask, halt } from "../page/trainer.js";
 import { choice } from "./controls.js";
-import { h, setAttribute, setText } from "./dom.js";
+import { h, mathText, setAttribute, setText } from "./dom.js";
+import { animate, appear } from "./motion.js";
 import { percent, whole } from "./numbers.js";
+import { finish } from "./parts.js";
 import { plane, through } from "./plot.js";
 import { fillList } from "./sentences.js";
 
@@ -24,6 +26,35 @@ const SAVE_EVERY_MS = 8000; // between two times that a run is kept in the brows
 
 /** @type {(ms?: number) => string} */
 const silent = (_ms) => "";
+
+/** The settings of a training: on a phone folded, since what they change stands above them. */
+export function settings(_widget, ...parts) {
+  const button = h(
+    "button.unfold",
+    {
+      "aria-expanded": "false",
+      click() {
+        const open = element.classList.toggle("open");
+        setAttribute(button, "aria-expanded", String(open));
+      },
+    },
+    "Settings",
+  );
+  const element = h("div.settings", button, h("div.row", ...parts.map((part) => part.element)));
+  return { element, shows: "inputs", update() {} };
+}
+settings.style = `
+.settings .unfold { display: none; }
+.settings > .row { align-items: flex-end; gap: 8px 10px; }
+.settings .column .seeds { display: flex; align-items: center; }
+@container widget (max-width: 32.5rem) {
+  .settings .unfold { display: block; }
+  .settings .unfold::before { content: "▸ " / ""; }
+  .settings.open .unfold::before { content: "▾ " / ""; }
+  .settings:not(.open) > .row { display: none; }
+  .settings.open > .row { margin-top: 8px; }
+}
+`;
 
 /** A new training: other settings begin again at step 0. */
 const restart = (next) => {
@@ -79,7 +110,8 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
  * step in other words. With `pause`, each step is seen, `pause` ms after the one before. In a
  * page a run can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept), how }. Nothing
- * starts while there is something `lacking`, which it says.
+ * starts while there is something `lacking`, which it says. What can be reached, and what is said
+ * then between the buttons and the results, is `success`: see successLine().
  */
 export function trainingBar(
   widget,
@@ -89,6 +121,8 @@ export function trainingBar(
     pause: gap = 0,
     saved = undefined,
     lacking = silent,
+    success = undefined,
+    label = "Start training",
   } = {},
 ) {
   const { most } = widget.spec.facts.training;
@@ -131,7 +165,8 @@ export function trainingBar(
     if (focused === go && running) pause.focus();
     if (focused === pause && !running) go.focus();
     go.disabled = one.disabled = at() >= most || Boolean(lacking());
-    setText(go, lacking() || (at() > 0 && at() < most ? "Go on" : "Start training"));
+    const ended = at() >= most ? "All steps are done" : at() > 0 ? "Go on" : label;
+    setText(go, lacking() || ended);
   };
   const stop = () => {
     [running, wanted] = [false, false];
@@ -139,6 +174,7 @@ export function trainingBar(
     if (inPage) halt(stem);
     widget.stream(false);
     show();
+    told?.update(widget.inputs);
   };
   const start = () => {
     widget.remember(Symbol("training"));
@@ -187,7 +223,7 @@ export function trainingBar(
     ...names.map((name) => h("option", name)),
   );
   const far = h("progress", { max: String(most), "aria-label": "steps done" });
-  const status = h("span.pace", { role: "status" });
+  const status = h("span.pace");
   const bar = h(
     "div.bar",
     go,
@@ -200,9 +236,12 @@ export function trainingBar(
   widget.model.on("change:error", () => {
     if (widget.model.get("error") && running) stop();
   });
+  const told = success
+    ? successLine(widget, success, { stop, go, isRunning: () => running })
+    : null;
   const keeping = inPage && saved ? keeper(widget, saved, { at, stop, ready }) : null;
   return {
-    element: h("div.column", bar, ...(keeping ? [keeping.element] : [])),
+    element: h("div.column", bar, ...[told, keeping].flatMap((part) => part?.element ?? [])),
     reset: stop,
     update(inputs) {
       const steps = at();
@@ -224,7 +263,141 @@ export function trainingBar(
         else if (wanted) timer = setTimeout(step, 0); // the next answer may come before it is taken
       }
       show();
+      told?.update(inputs);
       keeping?.update(inputs, running);
+    },
+  };
+}
+
+/**
+ * What the run on show has reached, the first milestone first: { name, at, from, said, flag }. A
+ * milestone is reached at step `at` if it is met there and for a while after it, and was not met
+ * at the answer before, of step `from`: a single lucky answer is none, and of a run that was loaded
+ * nothing is claimed but what it holds.
+ */
+export function reachedIn(widget) {
+  const past = pastOf(widget);
+  const answer = widget.model.get("answers");
+  const fresh = past.known && past.judged !== answer && !widget.model.get("unfinished");
+  if (!fresh) return past.reached;
+  past.judged = answer;
+  const { steps, reached, unmet } = past;
+  const { most } = widget.spec.facts.training;
+  const outputs = widget.readOutputs();
+  for (const { name, flag, tone, when, say } of widget.milestones ?? []) {
+    if (reached.some((one) => one.name === name)) continue;
+    const since = unmet[name];
+    if (!when(widget.inputs, outputs, past)) {
+      unmet[name] = { from: steps };
+    } else if (since) {
+      if (since.at === undefined) {
+        since.at = steps;
+        const crossed = steps === since.from + 1 ? "Step" : "By step";
+        since.said = say?.(`${crossed} ${whole(steps)}`, outputs, widget.inputs) ?? "";
+      }
+      const { from, at, said } = since;
+      if (steps - at < most * STAYS && steps < most) continue;
+      reached.push({ name, flag, tone, at, from, said });
+      reached.sort((one, other) => one.at - other.at);
+    }
+  }
+  return reached;
+}
+
+/** Whether the numbers of `read(outputs)`, and the loss, are what they were a quarter before. */
+function isStill(widget, read, all) {
+  const { trend, steps, known } = pastOf(widget);
+  if (!known || widget.model.get("unfinished")) return false;
+  const outputs = widget.readOutputs();
+  if (trend.at(-1)?.[0] !== steps) trend.push([steps, read(outputs)]);
+  const { most } = widget.spec.facts.training;
+  if (steps >= most || steps < most / (all ? 8 : 2)) return false;
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const [before, now] = [0.5, 0.75].map((share) => {
+    const [from, to] = [share * steps, (share + 0.25) * steps];
+    const looks = trend.filter(([at]) => at >= from && at <= to).map(([, values]) => values);
+    const loss = mean(outputs.losses.data.subarray(Math.floor(from), Math.floor(to)));
+    return [loss / 5, ...(looks[0] ?? [NaN]).map((_, i) => mean(looks.map((all) => all[i])))];
+  });
+  return before.every((value, i) => Math.abs(value - now[i]) < STILL);
+}
+
+/**
+ * The room between the buttons and the results, kept from the start: `goal` is what the training is
+ * for; when it is reached, or another of the `milestones`, a sentence says so. Each is { name,
+ * when(inputs, outputs, past), say(crossed, outputs, inputs), flag, tone }: `crossed` is
+ * “Step 128” or, where steps lie between two looks, “By step 130”; without `say` there is only the
+ * `flag` on the curve, in the class `tone`. The last one of the list is the goal. Then
+ * `next(inputs, reached)` offers experiments, [label, settings]; and once the numbers of
+ * `read(outputs)` stand still, to stop.
+ */
+function successLine(
+  widget,
+  { goal, milestones, next = (_inputs, _reached) => [], read = undefined },
+  { stop, go, isRunning },
+) {
+  widget.milestones = milestones;
+  const { most } = widget.spec.facts.training;
+  const aim = h("p.note.aim", goal);
+  const sentence = h("b");
+  const end = h("span");
+  const said = h("p.said", { role: "status" });
+  const offers = h("div.next");
+  let [shown, offered, still] = ["", "", false];
+  const halted = h(
+    "button",
+    {
+      click: () => {
+        stop();
+        go.focus();
+        widget.repaint("outputs");
+      },
+    },
+    "Nothing changes any more: stop here",
+  );
+  const experiment = ([label, settings]) =>
+    h(
+      "button",
+      {
+        "data-input": Object.keys(settings).join(" "),
+        click: () => {
+          stop();
+          go.focus();
+          widget.edit(Symbol("next"), (to) => Object.assign(to, settings, { steps: 0 }));
+        },
+      },
+      label,
+    );
+  return {
+    element: h("div.success", aim, said, " ", offers),
+    update(inputs) {
+      const reached = reachedIn(widget);
+      const { steps, known } = pastOf(widget);
+      const spoken = reached.filter((one) => one.said).at(-1)?.said ?? "";
+      const all = reached.some(({ name }) => name === milestones.at(-1).name);
+      const over = known && steps >= most && !isRunning();
+      const missed = all ? "." : ", and the goal is not reached.";
+      setText(end, over ? `All ${whole(most)} steps are done${missed}` : "");
+      setAttribute(end, "class", spoken ? "spoken-only" : "");
+      const now = `${spoken}${over}`;
+      if (now !== shown) {
+        sentence.replaceChildren(...mathText(spoken));
+        said.replaceChildren(...(spoken ? [sentence, " "] : []), ...(over ? [end] : []));
+        if (spoken && !shown.startsWith(spoken)) {
+          appear([sentence]);
+          finish(widget, reached.at(-1));
+        }
+        shown = now;
+      }
+      aim.classList.toggle("over", Boolean(spoken) || over);
+      said.classList.toggle("done", Boolean(spoken));
+      still = steps > 0 && isRunning() && read && (still || isStill(widget, read, all));
+      const list = still ? [] : all || over ? next(inputs, all) : [];
+      const key = JSON.stringify([still, list]);
+      if (key === offered) return;
+      offered = key;
+      const tries = list.length ? [h("span.label", "Try:"), ...list.map(experiment)] : [];
+      offers.replaceChildren(...(still ? [halted] : tries));
     },
   };
 }
@@ -322,8 +495,8 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
       try {
         const state = await stateNow();
         if (!state || !box.checked || key !== keyOf(widget, widget.inputs)) return;
-        const { measured, shares, snapshots } = pastOf(widget);
-        const past = { measured, shares, looks: snapshots }; // kept runs have this key
+        const { measured, shares, snapshots, reached } = pastOf(widget);
+        const past = { measured, shares, reached, looks: snapshots }; // kept runs have this key
         const stamp = `${Date.now()} ${Math.random()}`;
         const run = { ...state, inputs, past, ...also?.(inputs), stamp };
         const other = await keep(stem, run, known);
@@ -454,6 +627,8 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
 trainingBar.style = `
 .bar { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
 .bar .main { font-weight: 650; min-width: 9.6em; }
+.tour .bar > :is(button:not(.main), .offer, .far), .tour :is(.aim, .next) { display: none; }
+.tour .bar .main { padding: 6px 24px; font-size: var(--size-text); }
 .far { display: flex; flex: 1 1 21.875rem; min-width: min(100%, 21.875rem); gap: 4px 10px;
   align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .far progress { flex: 1 1 3.75rem; min-width: 3.75rem; max-width: 15rem; }
@@ -461,8 +636,24 @@ trainingBar.style = `
 .bar .offer select { flex: none; }
 @container widget (max-width: 32.5rem) { .far { flex-wrap: wrap; } .pace { min-height: 2.8em; } }
 .there button { margin-left: 4px; }
-.seeds { display: flex; gap: 10px; align-items: center; }
+.seeds { display: grid; gap: 4px; }
+.seeds .label { font-weight: 400; color: var(--soft); }
+.success { min-height: calc(var(--room, 2) * 1.625rem); line-height: 1.625rem; }
+.success > * { display: inline; margin: 0; line-height: inherit; max-width: none; }
+.success > .aim.over { display: none; }
+.said { font-size: var(--size-text); }
+.said sub { line-height: 0; }
+.said.done::before { content: "✓ "; content: "✓ " / ""; font-weight: 700;
+  color: var(--probability); }
+.next > * { margin-left: 8px; }
+.next button { min-height: 1.5rem; padding: 0 8px; line-height: 1.4; }
+@container widget (max-width: 32.5rem) {
+  .success { min-height: calc(var(--room-on-phones, 6) * 1.5rem); line-height: 1.5rem; }
+}
 `;
+
+const STAYS = 0.02; // of all steps: so long a milestone must be met
+const STILL = 0.01; // a number that changes less within a quarter of the steps stands still
 
 const SHOWN = 400; // points of a curve: more are not seen
 
@@ -509,7 +700,17 @@ function keyOf(widget, inputs) {
   return JSON.stringify(widget.spec.facts.training.settings.map((one) => inputs[one]));
 }
 const newPast = (key, stale, { looks: snapshots = [], ...more } = /** @type {any} */ ({})) => ({
-  ...{ key, stale, steps: 0, measured: [], shares: [], snapshots },
+  ...{
+    key,
+    stale,
+    steps: 0,
+    measured: [],
+    shares: [],
+    snapshots,
+    reached: [],
+    unmet: {},
+    trend: [],
+  },
   ...more,
 });
 
@@ -519,7 +720,7 @@ const OLD = 3; // runs before that stay in sight: the first one, and the newest
  * The loss against the steps. `rules(inputs, outputs)` are lines across it, [value, name]; `name`
  * of a run says what its settings are: the runs before stay, in grey, with their names. `second`
  * is another loss, called `other`; `last`, if a batch is all that there is, that after the last
- * step. `shares`, { names, read(outputs) }, are drawn from 0 to 100 %.
+ * step. `shares`, { names, kinds, read(outputs) }, are drawn from 0 to 100 %; a kind is a class.
  */
 export function lossCurve(
   widget,
@@ -532,12 +733,12 @@ export function lossCurve(
     last = undefined,
     second = undefined,
     other = "held out",
-    shares = { names: [], read: (_outputs) => [] },
+    shares = { names: [], kinds: [], read: (_outputs) => [] },
     title = `mean loss of ${span} batches, in nats`,
   },
 ) {
   const { most } = widget.spec.facts.training;
-  const shareNames = shares.names.map((_, i) => `share s${i}`);
+  const shareNames = shares.kinds.map((kind) => `share ${kind}`);
   const drawn = plane({
     name: shareNames.length ? "loss shared" : "loss",
     x: [0, most],
@@ -557,15 +758,15 @@ export function lossCurve(
     const next = [round(most / 4), round(most / 2)].find((steps) => longest <= steps) ?? most;
     if (next === end) return;
     end = next;
-    const ticks = { x: [0, end / 4, end / 2, (3 * end) / 4, end].map(Math.round), y: ticksTo(top) };
+    const ticks = { x: ticksTo(end).map((at) => [at, whole(at)]), y: ticksTo(top, height / 24) };
     drawn.reach({ x: [0, end], ticks });
     for (const place of marks) place();
   };
   const befores = [...drawn.svg.querySelectorAll("path.before")];
-  const lines = [];
+  const [lines, planted] = [[], []];
   let old = []; // [{ key, name, points }], the newest first
   let [past, called, points] = [undefined, "", []];
-  const names = h("ul.runs");
+  const names = h("ul", { class: shareNames.length ? "runs shared" : "runs" });
   const low = ([x, y]) => [x, Math.min(y, top)];
   /** Note what is measured now and then: while a training goes on, it is of some steps before. */
   const note = (list, value) => {
@@ -614,15 +815,21 @@ export function lossCurve(
       const all = rules(inputs, outputs).filter(([at]) => at <= top);
       while (lines.length < all.length) lines.push(drawn.rule("y", "soft"));
       lines.forEach((line, i) => line(all[i]?.[0] ?? -1, all[i]?.[1] ?? ""));
+      const flags = reachedIn(widget).filter(({ flag }) => flag);
+      while (planted.length < flags.length) {
+        const line = drawn.rule("x", "flag");
+        planted.push({ line, element: drawn.element.lastElementChild });
+      }
+      planted.forEach(({ line, element }, i) => {
+        const { at = -1, flag = "", tone = "" } = flags[i] ?? {};
+        line(at, flag);
+        setAttribute(element, "class", `rule x flag ${tone} ${at > end / 2 ? "late" : ""}`);
+      });
       const figure = (loss) => loss.toFixed(3);
       const legend = [
         ...(points.length ? [[called, figure(points.at(-1)[1]), "now"]] : []),
         ...(past.measured.length ? [[other, figure(past.measured.at(-1)[1]), "second"]] : []),
-        ...shares.names.map((of, i) => [
-          of,
-          percent(past.shares.at(-1)?.[1][i] ?? 0),
-          shareNames[i],
-        ]),
+        ...shares.names.map((of, i) => [of, "", shareNames[i]]),
         ...old.map((run) => [run.name, figure(run.points.at(-1)[1]), "before"]),
       ];
       fillList(
@@ -638,9 +845,13 @@ export function lossCurve(
     },
   };
 }
-const ticksTo = (top) => {
-  const step = top > 4 ? 1 : top > 2 ? 0.5 : 0.25;
-  return Array.from({ length: Math.floor(top / step) + 1 }, (_, i) => i * step);
+/** Numbers from 0 on, at most so many steps of 1, 2 or 5 and a power of ten. */
+const ticksTo = (top, most = 7) => {
+  const power = 10 ** Math.floor(Math.log10(top / most));
+  const step = power * [1, 2, 5, 10].find((by) => top / (by * power) <= most);
+  return Array.from({ length: Math.floor(top / step) + 1 }, (_, i) =>
+    Number((i * step).toFixed(6)),
+  );
 };
 lossCurve.style = `${plane.style}
 .plane.loss { margin-left: 2.125rem; }
@@ -649,15 +860,22 @@ lossCurve.style = `${plane.style}
 .plane .percent { transform: translate(6px, -50%); }
 .plane .second { --tone: var(--vermilion); stroke-dasharray: 2 5; }
 .plane .share { stroke-width: 1.8; }
-:is(.plane, .runs) .s0 { --tone: var(--probability); }
-:is(.plane, .runs) .s1 { --tone: var(--vermilion); }
-:is(.plane, .runs) .s2 { --tone: var(--rose); }
-:is(.plane, .runs) .s3 { --tone: var(--text); }
+.share.exact { --tone: var(--probability); }
+.plane.shared .now { --tone: var(--text); }
 .plane .before { --tone: var(--grey); stroke-width: 1.6; }
 .plane .before ~ .before { stroke-dasharray: 8 4; }
 .plane .before ~ .before ~ .before { stroke-dasharray: 2 3; }
 .rule.y.soft { --tone: var(--soft); border-top-width: 1px; }
 .rule.y.soft b { font-weight: 400; font-size: var(--size-small); color: var(--soft); }
+.rule:is(.soft, .flag) b { text-shadow: 0 0 2px var(--ground), 0 0 2px var(--ground),
+  0 0 2px var(--ground); }
+.rule.x.flag { border-left: 1.5px dashed var(--tone, var(--text)); }
+.rule.x.flag b { top: 30%; bottom: auto; left: 4px; padding: 0; line-height: 1.3;
+  color: var(--tone, var(--text)); }
+.rule.x.flag.late b { left: auto; right: 6px; }
+.flag ~ .flag b { margin-top: 1.3em; } .flag ~ .flag ~ .flag b { margin-top: 2.6em; }
+.flag ~ .flag ~ .flag ~ .flag b { margin-top: 3.9em; }
+.flag ~ .flag ~ .flag ~ .flag ~ .flag b { margin-top: 5.2em; }
 .runs { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 2px 18px;
   font-size: var(--size-note); font-variant-numeric: tabular-nums; min-height: 1.6em; }
 .runs li { display: inline-flex; gap: 6px; align-items: center; }
@@ -665,35 +883,42 @@ lossCurve.style = `${plane.style}
 .runs .before ~ .before i { border-top-style: dashed; }
 .runs .before ~ .before ~ .before i { border-top-style: dotted; }
 .runs .now i { border-color: var(--blue); }
+.runs.shared .now i { border-color: var(--text); }
 .runs .share i { border-color: var(--tone); }
 .runs .second i { border-color: var(--vermilion); border-top-style: dotted; }
 .runs b { font-weight: 600; }
 `;
 
-/** A share that grows while a model learns: a bar with its name and its value. */
+/** A share that grows while a model learns: a bar with its name and its value; ✓ once it may. */
 export function gauge(label, { most = 1, goal = undefined } = {}) {
   const bar = h("i");
   const value = h("b");
+  const check = h("b.check", { hidden: true }, "✓");
   const element = h(
     "div.gauge",
     h("span.label", label),
     h("span.track", bar, ...(goal ? [h("u", { style: `left: ${100 * goal}%` })] : [])),
-    value,
+    h("span.value", value, check),
   );
   return {
     element,
-    set(share) {
+    set(share, reached = false) {
+      if (reached && check.hidden)
+        animate(check, [{ transform: "scale(2.5)" }, { transform: "none" }], { duration: 600 });
+      check.hidden = !reached;
       bar.style.width = `${(100 * Math.min(1, share / most)).toFixed(1)}%`;
       setText(value, percent(share));
     },
   };
 }
 gauge.style = `
-.gauge { display: grid; grid-template-columns: minmax(0, 11em) minmax(5rem, 1fr) 4em; gap: 10px;
+.gauge { display: grid; grid-template-columns: minmax(0, 11em) minmax(5rem, 1fr) 5em; gap: 10px;
   align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .gauge .track { position: relative; height: .625rem; background: color-mix(in oklab, var(--ground),
   var(--line) 60%); border-radius: 5px; }
 .gauge .track i { display: block; height: 100%; border-radius: 5px;
-  background: var(--probability); }
+  background: var(--tone, var(--probability)); }
+.gauge .value { display: flex; gap: 5px; }
+.gauge .check { color: var(--tone, var(--probability)); }
 .gauge .track u { position: absolute; top: -3px; bottom: -3px; border-left: 2px solid var(--text); }
 `;

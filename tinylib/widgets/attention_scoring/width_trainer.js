@@ -7,7 +7,7 @@ import { times, within } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { dotsAt, drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
-import { lossCurve, setting, trainingBar } from "../../live/ui/training.js";
+import { lossCurve, setting, settings, trainingBar } from "../../live/ui/training.js";
 
 export const program = trains("attention_scoring/width_trainer_task.js");
 
@@ -69,7 +69,7 @@ function landscape(widget) {
     name: "landscape",
     x: [0, wide],
     y: [0, TOP],
-    height: 205,
+    height: 190,
     ticks: { x: [0, 0.5, 1, 1.5, 2, 2.5, 3], y: [0, 0.25, 0.5, 0.75, 1, 1.25] },
     paths: ["hills", "trail", "tangent", "stride"],
     label: "the loss of every width",
@@ -161,7 +161,7 @@ function fitted(widget) {
     name: "fitted",
     x: [left, right],
     y: [bottom, top],
-    height: 205,
+    height: 190,
     ticks: { x: [0, 1, 2, 3, 4, 5], y: [-1, 0, 1, 2, 3, 4, 5] },
     paths: ["kernel", "truth", "errors", "curve"],
     label: "points and curve",
@@ -296,6 +296,7 @@ function stepNumbers(widget) {
 }
 
 landscape.style = `${plane.style}
+.success { --room: 1; --room-on-phones: 4; }
 .sides { --left: 1.25fr; --right: 1fr; }
 .loss .rule.y.soft b { bottom: auto; top: 1px; }
 .landscape path.hills { --tone: var(--soft); stroke-width: 2.2; }
@@ -389,7 +390,32 @@ function called({ spec: { facts } }) {
 
 /** What starts it; a drag of the ball or of a point stops it. */
 function bar(widget) {
-  const part = trainingBar(widget, { pause: PAUSE });
+  const { step } = widget.spec.facts;
+  const near = ({ sigma, best }) => Math.abs(sigma.data[0] - best.data[0]) <= step / 2;
+  const part = trainingBar(widget, {
+    pause: PAUSE,
+    success: {
+      goal: "The goal: from where it starts, the ball finds the width with the smallest loss.",
+      milestones: [
+        {
+          name: "best",
+          flag: "the best width",
+          when: ({ form }, outputs) => form === 0 && near(outputs),
+          say: (crossed, { sigma, best }) =>
+            `${crossed}: the width has come to ${figure(sigma.data[0])}; the best of all we tried ` +
+            `is ${figure(best.data[0], 2)}.`,
+        },
+      ],
+      next: ({ start }, reached) =>
+        reached && start < 3
+          ? [
+              ["start at 3", { start: 3 }],
+              ["from itself, too", { form: 1 }],
+            ]
+          : [["start at 1, rate 0.1", { start: 1, rate: 1, form: 0 }]],
+      read: ({ sigma, fresh }) => [sigma.data[0], fresh.data[0]],
+    },
+  });
   widget.stopTraining = () => part.reset();
   return part;
 }
@@ -400,7 +426,7 @@ function losses(widget) {
   return lossCurve(widget, {
     top: TOP,
     span: 1,
-    height: 110,
+    height: 90,
     name: called(widget),
     title: "loss against the steps; dotted, the loss to expect on new points",
     last: (outputs) => outputs.loss.data[0],
@@ -414,11 +440,14 @@ losses.style = lossCurve.style;
 export default live(
   "Train the width of a kernel",
   (ui) => [
-    ui.row(ui.use(predictedFrom), ui.use(learningRates), ui.use(starts), ui.use(otherPoints)),
     ui.use(bar),
     ui.sides(ui.use(landscape), ui.use(fitted)),
     ui.use(stepNumbers),
     ui.use(losses),
+    ui.use(
+      settings,
+      ...[predictedFrom, learningRates, starts, otherPoints].map((part) => ui.use(part)),
+    ),
   ],
   { wide: true },
 );

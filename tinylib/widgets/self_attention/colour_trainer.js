@@ -5,12 +5,20 @@ import { explainable, rove, sum, weighed } from "../../live/ui/explain.js";
 import { signedKey } from "../../live/ui/keys.js";
 import { format, times } from "../../live/ui/numbers.js";
 import { folded, live } from "../../live/ui/parts.js";
-import { gauge, lossCurve, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
+import {
+  gauge,
+  lossCurve,
+  rates,
+  reachedIn,
+  seeds,
+  setting,
+  settings,
+  trainingBar,
+} from "../../live/ui/training.js";
 
 export const program = trains("self_attention/colour_trainer_task.js");
 
 const EYE = 15; // ms between two steps: then each is seen, and all of them take some seconds
-const PALE = 4; // entries below it are shaded less, so that blocks are seen to come up
 const CERTAIN = 9.95; // larger entries have no decimal
 
 // The colour of a word is a name, too, so that it need not be seen.
@@ -46,16 +54,11 @@ const CHIPS = `
 .chip[data-hue=""] i { display: none; }
 .chip b { font-size: var(--size-note); font-weight: 650; font-variant-numeric: tabular-nums; }
 .chip b:empty { display: none; }
-.chip.over { display: inline-grid; justify-items: center; gap: 2px; padding-bottom: 3px; }
+.chip.over { flex-wrap: wrap; justify-content: center; gap: 1px 3px; padding-bottom: 3px; }
 .chip.over i { width: 100%; min-width: 1.375rem; height: 4px; border-radius: 2px; }
-.chip.over .name { ${UNSEEN} }
+:is(.chip.over, .learned .chip) .name { ${UNSEEN} }
 .chip .letter { display: none; }
-.chip.over .letter { display: inline; }
-@container widget (min-width: 32.5rem) {
-  .chip.over.named .name { position: static; width: auto; height: auto; clip-path: none;
-    letter-spacing: -.3px; } /* so that two long names stand apart */
-  .chip.over.named .letter { display: none; }
-}
+:is(.chip.over, .learned .chip) .letter { display: inline; }
 @container widget (max-width: 26.25rem) {
   .chip .name { ${UNSEEN} }
   .chip .letter { display: inline; }
@@ -68,6 +71,7 @@ const formatEntry = (value) =>
   value
     .toFixed(Math.abs(value) < CERTAIN ? 1 : 0)
     .replace(/^-(?=0(\.0)?$)/, "")
+    .replace(/0(?=\.[1-9])/, "")
     .replace("-", "−");
 
 const entry = (outputs, name, row, column) => {
@@ -110,7 +114,7 @@ function weight(widget, t, s) {
 /** A sentence: to which words each word attends, and what it says. */
 function colouredSentence(widget) {
   const { colours: names } = widget.spec.facts;
-  const heads = times(8, () => coloured("over named"));
+  const heads = times(8, () => coloured("over"));
   const rows = times(8, (t) => {
     const chip = coloured();
     const cells = times(8, () => h("td", h("span")));
@@ -179,7 +183,7 @@ function colouredSentence(widget) {
 colouredSentence.style = `${CHIPS}
 .spoken th[scope=row] { max-width: none; padding-right: 6px; text-align: left;
   vertical-align: middle; }
-.spoken td span { width: 2.625rem; height: 1.4375rem; line-height: 1.4375rem; }
+.spoken td span { width: 2.625rem; height: 1.375rem; line-height: 1.375rem; }
 .spoken td { position: relative; }
 .spoken .gold::after, .key .gold { content: ""; position: absolute; inset: -1px; border: 3px double
   var(--text); border-radius: 3px; outline: 1px solid var(--ground); pointer-events: none; }
@@ -212,7 +216,15 @@ colouredSentence.style = `${CHIPS}
 function matrix(
   widget,
   name,
-  { title, rows = "entries", columns = "entries", groups = [], corner = "", explain = undefined },
+  {
+    title,
+    most, // is shaded most; it stays the same, so that what comes up is seen to
+    rows = "entries",
+    columns = "entries",
+    groups = [],
+    corner = "",
+    explain = undefined,
+  },
 ) {
   const { colours } = widget.spec.facts;
   const places = (kind) => (kind === "numbers" ? 4 : 8);
@@ -260,24 +272,24 @@ function matrix(
   widget.tables.set(name, () => cells);
   if (explain) rove(table)();
   const key = signedKey();
+  key.reach(most);
   return {
     element: h("div.scroll", table, key.element),
     shows: "outputs",
     update(_inputs, outputs) {
       const { data } = outputs[name];
-      const most = data.reduce((size, value) => Math.max(size, Math.abs(value)), PALE);
-      key.reach(most);
       cells.flat().forEach((cell, i) => {
         cell.classList.toggle("below", data[i] < 0);
         setAttribute(cell, "data-value", String(data[i]));
         setText(cell.firstChild, formatEntry(data[i]));
-        setHeat(cell, Math.abs(data[i]) / most);
+        setHeat(cell, Math.min(1, Math.abs(data[i]) / most));
       });
     },
   };
 }
 matrix.style = `
-.heat.signed.learned td span { width: 1.875rem; height: 1.375rem; line-height: 1.375rem; }
+.sides { --left: 1.4fr; --right: 1fr; }
+.heat.signed.learned td span { width: 2.125rem; height: 1.3125rem; line-height: 1.3125rem; }
 .learned th[scope=row] { padding-right: 4px; text-align: right; vertical-align: middle; }
 .learned .asking { font-size: var(--size-small); color: var(--soft); text-align: right;
   padding-right: 6px; }
@@ -288,7 +300,6 @@ matrix.style = `
 .learned tr.split > * { border-top: 5px solid var(--ground); }
 .matrices { display: flex; flex-wrap: wrap; gap: 10px 16px; align-items: flex-start; }
 .matrices > * { min-width: 0; }
-@container widget (max-width: 26.25rem) { .heat.signed.learned td span { width: 1.75rem; } }
 `;
 
 /** An entry of the product: a row of W_q times a row of W_k. */
@@ -305,8 +316,6 @@ const crossed = (widget, row, column) => {
   });
 };
 
-const MARKS = "Marks: guessing, and equal weights on all others.";
-
 /** How much has been learned, measured on sentences that no training draws. */
 function reached(widget) {
   const { tests } = widget.spec.facts;
@@ -318,22 +327,66 @@ function reached(widget) {
       { "data-output": "" },
       accuracy.element,
       right.element,
-      h("p.note.soft", `On ${tests} sentences that it never learns from. ${MARKS}`),
+      h("p.note.soft", `${tests} test sentences; the marks: without learning.`),
     ),
     shows: "outputs",
     update(_inputs, outputs) {
-      accuracy.set(outputs.accuracy.data[0]);
+      accuracy.set(outputs.accuracy.data[0], reachedIn(widget).length > 0);
       right.set(outputs.right.data[0]);
     },
   };
 }
 reached.style = gauge.style;
 
-const bar = (widget) => trainingBar(widget, { pause: EYE });
-bar.style = trainingBar.style;
-
 const forms = ({ facts }) => facts.training.forms;
 const GUESSING = Math.log(4);
+const ALL = 0.9995; // what is shown as 100 %
+
+/** What the map and the matrix show of what was found out, as far as it is seen in them. */
+function seenIn(outputs) {
+  const largest = (name, row, width) => {
+    const values = times(width, (column) => entry(outputs, name, row, column));
+    return values.indexOf(Math.max(...values));
+  };
+  const partners = [...outputs.partners.data];
+  if (!partners.every((place, t) => largest("weights", t, 8) === place)) return "";
+  const product = times(4, (c) => largest("w_qk", c, 4) === c).every(Boolean);
+  const also = product ? ", and each colour of W_q W_kᵀ, too" : "";
+  return ` Each row of the map has one dark cell${also}.`;
+}
+
+/** What starts it, and what it says when each word finds its partner. */
+function bar(widget, label = undefined) {
+  const { tests, numbered } = widget.spec.facts;
+  const usual = ["the model as described", { form: 0, rate: 1 }];
+  return trainingBar(widget, {
+    pause: EYE,
+    label,
+    success: {
+      goal:
+        "The goal: each word finds its partner, so that all " +
+        `${tests} test sentences are answered correctly.`,
+      milestones: [
+        {
+          name: "found",
+          flag: "finds its partner",
+          when: (_inputs, { accuracy }) => accuracy.data[0] >= ALL,
+          say: (crossed, outputs) =>
+            `${crossed}: all ${tests} test sentences are answered correctly.${seenIn(outputs)}`,
+        },
+      ],
+      next: ({ form }) =>
+        form
+          ? [usual]
+          : [
+              ["no division by √8", { form: numbered.unscaled }],
+              ["shuffled answers", { form: numbered.shuffled }],
+            ],
+      read: ({ accuracy, right }) => [accuracy.data[0], right.data[0]],
+    },
+  });
+}
+bar.style = trainingBar.style;
 
 /** The loss, against guessing; and against what a form cannot do without, if it were simpler. */
 function loss(widget) {
@@ -344,7 +397,7 @@ function loss(widget) {
   };
   return lossCurve(widget, {
     top: 1.75,
-    height: 125,
+    height: 100,
     name: ({ form, rate, seed }) =>
       [forms(widget.spec)[form], ...(rate === 1 ? [] : [`rate × ${rate}`]), `seed ${seed}`].join(
         ", ",
@@ -356,47 +409,62 @@ loss.style = lossCurve.style;
 
 const productTitle = () => [...mathText("W_q W_k"), h("sup", "T"), ": what scores are made of"];
 
+const product = (ui) =>
+  ui.use(matrix, "w_qk", {
+    title: productTitle(),
+    most: 20,
+    groups: ["key: colour", "key: number"],
+    corner: "query:",
+    explain: crossed,
+  });
+
 export default live(
   "Train a layer to find the other word of its colour",
   (ui) => [
-    ui.use((widget) => setting(widget, "form", "model and task", forms(widget.spec))),
+    ui.use(bar),
     ui.sides(
-      ui.column(
-        ui.use(rates),
-        ui.use(seeds),
-        ui.use(bar),
-        ui.use(loss),
-        ui.use(reached),
-        ui.explanation("Point at a weight, or tap it, and its score is written out here."),
-        ui.use(
-          folded,
-          h("span", ...mathText("W_q and W_k themselves")),
-          ui.boxed(
-            "matrices",
-            ui.use(matrix, "w_q", { title: mathText("W_q"), columns: "" }),
-            ui.use(matrix, "w_k", { title: mathText("W_k"), columns: "" }),
-          ),
-        ),
-      ),
       ui.boxed(
         "side",
         ui.use(colouredSentence),
         ui.boxed(
           "matrices",
-          ui.use(matrix, "w_qk", {
-            title: productTitle(),
-            groups: ["key: colour", "key: number"],
-            corner: "query:",
-            explain: crossed,
-          }),
+          product(ui),
           ui.use(matrix, "w_v", {
             title: [...mathText("W_v"), ": what is passed on"],
+            most: 5,
             columns: "numbers",
             groups: ["for number"],
           }),
         ),
       ),
+      ui.boxed(
+        "side",
+        ui.use(reached),
+        ui.use(loss),
+        ui.use(
+          settings,
+          ui.use((widget) => setting(widget, "form", "model and task", forms(widget.spec))),
+          ui.use(rates),
+          ui.use(seeds),
+        ),
+        ui.explanation("Point at a weight: its score is written out here."),
+        ui.use(
+          folded,
+          h("span", ...mathText("W_q and W_k themselves")),
+          ui.boxed(
+            "matrices",
+            ui.use(matrix, "w_q", { title: mathText("W_q"), most: 5, columns: "" }),
+            ui.use(matrix, "w_k", { title: mathText("W_k"), most: 5, columns: "" }),
+          ),
+        ),
+      ),
     ),
   ],
-  { wide: true },
+  {
+    wide: true,
+    tour: (ui) => [
+      ui.use(bar, "Train"),
+      ui.sides(ui.use(colouredSentence), ui.boxed("side", ui.use(reached), ui.use(loss))),
+    ],
+  },
 );
