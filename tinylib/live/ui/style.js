@@ -24,7 +24,8 @@ export const STYLE = `${LOOK}
 .frame { border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px;
   background: var(--ground); display: flex; flex-direction: column; gap: 14px; }
 .title { margin: 0; font-weight: 650; }
-.tour { border: 0; padding: 0; font-size: 1.0625rem; } /* a screen with one control: its heading stands in the page */
+/* a screen with one control, whose heading stands in the page */
+.tour { border: 0; padding: 0; font-size: 1.0625rem; }
 .tour > .title, .tour > .foot > :not(.again), .tour > .foot:has(> .again[hidden]) { display: none; }
 .row { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
 .row > .row, .row > .column, .row > .note { flex: 1 1 13.125rem; min-width: 0; }
