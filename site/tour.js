@@ -1,5 +1,5 @@
 // The tour: a page of screens, of which one is shown at a time. What is on a screen, the page and
-// its widgets say; here is how one gets from each to the next. Without this the page is read as any.
+// its widgets say; here is how a reader gets from each to the next. Without this it is a page.
 {
   const KEPT = "road-to-gpt-tour"; // of this visit: the reader's line, and which screens are done
   const LETTERS = 3; // that the reader chooses on a screen where letters are chosen
@@ -60,13 +60,13 @@
     button.setAttribute("aria-describedby", note.id);
     if (i < screens.length - 1) screen.append(make("div", { class: "onward" }, note, button));
     headingOf(screen).tabIndex = -1;
-    const told = (event) => heard(i, event.detail ?? {}, note);
-    screen.addEventListener("tl:done", told);
+    const listen = (event) => finished(i, event.detail ?? {}, note);
+    screen.addEventListener("tl:done", listen);
     return button;
   });
 
   let letters = 0;
-  function heard(i, { what, prompt }, note) {
+  function finished(i, { what, prompt }, note) {
     if (what === "written") kept.line = prompt;
     if (what === "taken" && !kept.done.includes(i)) {
       letters += 1;

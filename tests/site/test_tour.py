@@ -9,14 +9,13 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 TOUR = "chapters/ten_minutes.html"
 LINE = "My dear friend, I must tell you now that the sea is "
-PAID = ["button:text-is('Start training')", "button:text-is('Pause')"]
 
 
 def screen(page: Page, number: int) -> Locator:
     return page.locator(f"#screen-{number}")
 
 
-def onward(page: Page, number: int) -> Locator:
+def continue_button(page: Page, number: int) -> Locator:
     return screen(page, number).get_by_role("button", name="Continue")
 
 
@@ -51,7 +50,9 @@ def last(page: Page) -> None:
 def bracket(page: Page) -> None:
     screen(page, 4).get_by_role("button", name="dog").click()
     expect(screen(page, 4).locator(".told")).to_contain_text("the word before it")
-    assert onward(page, 4).is_disabled(), "it is the bracket that closes which was asked for"
+    assert continue_button(page, 4).is_disabled(), (
+        "it is the bracket that closes which was asked for"
+    )
     screen(page, 4).get_by_role("button", name=")", exact=True).click()
 
 
@@ -98,13 +99,13 @@ def test_it_is_walked_from_the_first_screen_to_the_last(context: BrowserContext,
         assert dot.count() == 1 and dot.get_attribute("href") == f"#screen-{number}"
         expect(after(page, number).first).not_to_be_visible()
         if number < 8:
-            assert onward(page, number).is_disabled()
+            assert continue_button(page, number).is_disabled()
         page.keyboard.press("ArrowRight")
         assert shown(page) == [f"screen-{number}"], "not before it is done"
         do(page)
         expect(after(page, number).first).to_be_visible()
         if number < 8:
-            onward(page, number).click()
+            continue_button(page, number).click()
             expect(screen(page, number + 1).get_by_role("heading")).to_be_focused()
     assert screen(page, 8).locator("ul a").count() == 3
     prompt = inputs_of(screen(page, 3).locator(".tl-widget"))["prompt"]
@@ -122,7 +123,7 @@ def test_it_is_walked_from_the_first_screen_to_the_last(context: BrowserContext,
     screen(page, 6).get_by_role("slider").press("ArrowLeft")
     assert shown(page) == ["screen-6"], "a slider has its own arrows"
     page.reload()
-    assert shown(page) == ["screen-6"] and onward(page, 6).is_enabled()
+    assert shown(page) == ["screen-6"] and continue_button(page, 6).is_enabled()
 
 
 def test_links_lead_to_a_screen_and_fingers_to_the_next(browser: Browser, site: str) -> None:

@@ -395,7 +395,7 @@ export function lengths(widget, name) {
 }
 lengths.style = `
 .lengths { display: grid; gap: 8px; }
-.lengths .text { margin: 0; font-size: 1.2em; font-weight: 600; line-height: 1.3; }
+.lengths .text { margin: 0; font-weight: 650; line-height: 1.3; }
 @container widget (max-width: 33rem) { .lengths .text { min-height: 2.6em; } }
 .longer { display: flex; gap: 12px; align-items: center; }
 .longer input { flex: 1; min-width: 0; min-height: 2.75rem; }

@@ -25,7 +25,7 @@ export const STYLE = `${LOOK}
   background: var(--ground); display: flex; flex-direction: column; gap: 14px; }
 .title { margin: 0; font-weight: 650; }
 /* a screen with one control, whose heading stands in the page */
-.tour { border: 0; padding: 0; font-size: 1.0625rem; }
+.tour { border: 0; padding: 0; font-size: var(--size-touch); }
 .tour > .title, .tour > .foot > :not(.again), .tour > .foot:has(> .again[hidden]) { display: none; }
 .row { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
 .row > .row, .row > .column, .row > .note { flex: 1 1 13.125rem; min-width: 0; }

@@ -2,7 +2,7 @@ import { wordsOf } from "../../live/page/inputs.js";
 import { nested, places } from "../../live/page/lookup.js";
 import { topK } from "../../live/page/search.js";
 import { resized, results, scroller } from "../../live/ui/boxes.js";
-import { arcDrawing } from "../../live/ui/arcs.js";
+import { ANSWER, arcDrawing, lookingBack, POWER } from "../../live/ui/arcs.js";
 import { action, offers } from "../../live/ui/controls.js";
 import { h, setAttribute, setText } from "../../live/ui/dom.js";
 import { explainable, explainableNumber, rove } from "../../live/ui/explain.js";
@@ -11,8 +11,7 @@ import { weightKey } from "../../live/ui/keys.js";
 import { numberBox } from "../../live/ui/knobs.js";
 import { letters } from "../../live/ui/look.js";
 import { format, listed, percent, within } from "../../live/ui/numbers.js";
-import { animate } from "../../live/ui/motion.js";
-import { finish, live } from "../../live/ui/parts.js";
+import { live } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 
@@ -424,15 +423,6 @@ function stage(widget) {
     },
   };
 }
-const SWITCH = `
-input.switch { appearance: none; position: relative; width: 2.375rem; height: 1.5rem; flex: none;
-  border: 1px solid var(--tone); border-radius: 12px; background: var(--tone); cursor: pointer; }
-.switch::after { content: ""; position: absolute; top: 2px; left: 2px; width: 1.125rem; height:
-  1.125rem; border-radius: 50%; background: var(--ground); transform: translateX(14px); }
-.switch:not(:checked) { background: transparent; border-color: var(--soft); }
-.switch:not(:checked)::after { transform: none; background: var(--soft); }
-@media (prefers-reduced-motion: no-preference) { .switch::after { transition: transform .15s; } }
-`;
 stage.style = `
 .stage { --side: 8.625rem; scroll-padding-left: var(--side); }
 .lanes { table-layout: fixed; width: calc(var(--side) + var(--words)); border-collapse: separate;
@@ -468,7 +458,7 @@ ${arcDrawing.style}
 .lanes .lane > th { padding: 4px 8px 4px 0; }
 .lane label { display: flex; gap: 7px; align-items: center; cursor: pointer; min-height: 1.625rem;
   color: var(--text); font-size: var(--size-note); }
-${SWITCH}span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-height: 1rem;
+${POWER}span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-height: 1rem;
   border: 1.5px solid var(--tone); border-radius: 50%;
   background: color-mix(in oklab, var(--ground), var(--tone) 24%); color: var(--text);
     font-size: var(--size-small); font-weight: 650; text-align: center; flex: none; }
@@ -699,12 +689,6 @@ function cards(widget) {
   };
 }
 
-const SAID = `
-.said { width: 1.875rem; border-radius: 7px; text-align: center; font: 650 var(--size-text)/1.875rem
-  var(--mono); background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
-.said.wrong { text-decoration: line-through 2px; background: color-mix(in oklab, var(--ground),
-  var(--error) 22%); box-shadow: inset 0 0 0 1.5px var(--error); }
-`;
 cards.style = `${pixelMap.style}
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 12.8125rem), 1fr));
   gap: 12px 14px; margin-top: 4px; }
@@ -717,7 +701,7 @@ cards.style = `${pixelMap.style}
 .card.off { border-top-style: dashed; border-color: var(--soft); }
 .card .says { display: flex; gap: 6px; align-items: center; margin: 4px 0 2px; white-space: nowrap;
   font-size: var(--size-note); font-variant-numeric: tabular-nums; }
-${SAID}.said.none { background: none; color: var(--soft); box-shadow: inset 0 0 0 1px var(--line); }
+${ANSWER}.said.none { background: none; color: var(--soft); box-shadow: inset 0 0 0 1px var(--line); }
 .card .pixel-map { --gold: var(--text); --cursor: var(--accent); align-self: start;
   width: 100%; cursor: pointer; touch-action: manipulation; }
 .card rect { stroke-width: 2; }
@@ -826,137 +810,6 @@ const STEPS = [
   },
 ];
 
-// ---------------------------------------------------------------- two screens of the tour
-
-const RELATIONS = {
-  before: "the word before it",
-  after: "the word after it",
-  same: "the same word further back",
-  partner: "its partner",
-};
-const SHAKE = [0, -6, 5, -4, 3, 0].map((by) => ({ transform: `translateX(${by}px)` }));
-
-/** The words in one line: from the one that is chosen springs the arc of one head. */
-function lookingBack(widget) {
-  const { element: arched, draw: drawArc } = arcDrawing();
-  const line = h("div.tokens");
-  const box = scroller({ class: "line", tabindex: "-1" }, arched, line);
-  const told = h("p.told", { role: "status" });
-  const power = h("input.switch", {
-    type: "checkbox",
-    "data-input": "on",
-    change: () =>
-      widget.edit(Symbol("switch"), (next) => {
-        next.on[widget.spec.facts.head.at(-1)] = Number(power.checked);
-      }),
-  });
-  const [digit, verdict] = [h("b.said"), h("b.verdict")];
-  const asking = h(
-    "div.asking",
-    h("p", "Which number does the partner of “)” wear? The model says", digit, verdict),
-    h("label", power, h("span", "the head that looks for partners")),
-  );
-  const switches = widget.model.get("view") === "tour-switch";
-  let chosen; // the word that is tapped, or that the question is about
-  let shown; // what springs or shakes once it is another
-  const token = (t) => {
-    const parts = [h("span"), h("span.digit")];
-    if (switches) return h("span.token", ...parts);
-    const choose = () => {
-      chosen = t;
-      widget.repaint("outputs");
-    };
-    return h("button.token", { click: choose }, parts[0]);
-  };
-  const draw = (view, question) => {
-    const middles = [...line.children].map((one) => one.offsetLeft + one.offsetWidth / 2);
-    setAttribute(arched, "width", String(line.scrollWidth));
-    drawArc({ words: view.words, questions: [question] }, chosen, middles);
-    const now = `${chosen} ${question.answered[chosen].predicted}`;
-    if (now === shown || !middles[0]) return;
-    if (shown && switches) animate(digit, SHAKE, { duration: 400 });
-    shown = now;
-    for (const path of arched.querySelectorAll("path")) {
-      const long = { strokeDasharray: `${path.getTotalLength()}` };
-      const [from, to] = [long.strokeDasharray, "0"].map((by) => ({ strokeDashoffset: by }));
-      if (question.on)
-        animate(
-          path,
-          [
-            { ...long, ...from },
-            { ...long, ...to },
-          ],
-          { duration: 500 },
-        );
-    }
-  };
-  const say = ({ words, questions }, question) => {
-    const { predicted, truth, right, most, place } = question.answered[chosen];
-    const word = quote(words[chosen]);
-    if (switches) {
-      const others = questions.filter((one) => one !== question);
-      const kept = others.reduce((sum, one) => sum + one.right, 0);
-      setText(digit, String(predicted));
-      setText(verdict, right ? "✓" : "✗");
-      setAttribute(digit, "class", right ? "said" : "said wrong");
-      const lost =
-        `Without this head the answer is ${predicted}, not ${truth}. ` +
-        `The model’s ${kept} answers to other questions stay the same.`;
-      setText(told, question.on ? "" : lost);
-      return !question.on;
-    }
-    const closing = isBracket(words[chosen]) && place < chosen;
-    const share = format(question.weights[chosen * words.length + most]);
-    const next = closing ? "" : " Now choose “)”.";
-    setText(
-      told,
-      `${word} attends most to ${quote(words[most])}, ${RELATIONS[question.name]}: ` +
-        `of its attention, 1 in all, ${share} goes there.${next}`,
-    );
-    return closing;
-  };
-  resized(() => widget.repaint("outputs"), line);
-  return {
-    element: h("div", { class: "looking", "data-output": "" }, box, switches ? asking : "", told),
-    shows: "outputs",
-    update(inputs, outputs) {
-      const view = answers(widget, inputs, outputs);
-      if (!view) return;
-      if (switches) chosen = view.words.lastIndexOf(")");
-      fillList(line, view.words, token, (one, word, t) => {
-        setText(one.firstChild, word);
-        if (switches) setText(one.lastChild, String(view.digits[t]));
-        else setAttribute(one, "aria-pressed", String(t === chosen));
-        one.classList.toggle("chosen", t === chosen);
-      });
-      power.checked = view.questions.at(-1).on;
-      const question = view.questions.findLast(({ answered }) => answered[chosen]?.asked);
-      if (!question) return;
-      setAttribute(told.parentElement, "class", `looking h${question.head}`);
-      draw(view, question);
-      if (say(view, question)) finish(widget);
-    },
-  };
-}
-lookingBack.style = `${arcDrawing.style}${SWITCH}${SAID}
-.looking { display: flex; flex-direction: column; gap: 14px; align-items: center;
-  text-align: center; }
-.line > svg { display: block; overflow: visible; }
-.tokens { position: relative; display: flex; gap: .25em; width: max-content;
-  font-size: clamp(.9375rem, 4.4cqi, 2rem); padding: 3px; }
-.token { display: grid; min-height: 2.75rem; min-width: 1.3em; padding: .1em .15em;
-  border-radius: 8px; font-size: inherit; font-weight: 550; place-items: center; }
-.tokens > span.token { padding: 0; }
-.token.chosen { box-shadow: 0 0 0 2px var(--accent); }
-.token .digit { font: 650 .75em var(--mono); padding: 0 .4em; border-radius: 6px;
-  background: color-mix(in oklab, var(--ground), var(--line) 36%); }
-.asking p { margin: 0 0 14px; }
-.asking label { display: inline-flex; gap: 10px; align-items: center; cursor: pointer;
-  min-height: 2.75rem; }
-.asking .said { display: inline-block; margin: 0 8px; color: var(--text); }
-.told { margin: 0; min-height: 3em; max-width: 34rem; }
-`;
-
 const name = ({ view, query }) =>
   view ? quote(view.words[Math.min(query, view.words.length - 1)]) : "a word";
 
@@ -975,5 +828,5 @@ export default live(
     ui.use(cards),
     ui.explanation(),
   ],
-  { query: 10, wide: true, tour: (ui) => [ui.use(lookingBack)] },
+  { query: 10, wide: true, tour: (ui) => [ui.use(lookingBack, answers)] },
 );
