@@ -52,13 +52,13 @@
     const cell = [...screen.querySelectorAll(":scope > .cell")].at(-1);
     const after = make("div", { class: "after", role: "status" });
     while (cell.nextElementSibling?.matches("p")) after.append(cell.nextElementSibling);
-    cell.after(after);
     const note = make("span", { id: `waits-${i + 1}` }, "Try it first");
     const button = /** @type {HTMLButtonElement} */ (
       make("button", { type: "button", click: () => go(i + 1) }, "Continue")
     );
     button.setAttribute("aria-describedby", note.id);
-    if (i < screens.length - 1) screen.append(make("div", { class: "onward" }, note, button));
+    const row = i < screens.length - 1 ? [make("div", { class: "onward" }, note, button)] : [];
+    cell.after(make("div", { class: "below" }, after, ...row));
     headingOf(screen).tabIndex = -1;
     const listen = (event) => finished(i, event.detail ?? {}, note);
     screen.addEventListener("tl:done", listen);
