@@ -238,7 +238,8 @@ export function lookingBack(widget, answers) {
         one.classList.toggle("chosen", t === chosen);
       });
       power.checked = view.questions.at(-1).on;
-      const question = view.questions.findLast(({ answered }) => answered[chosen]?.asked);
+      const asked = view.questions.filter(({ answered }) => answered[chosen]?.asked);
+      const question = asked.findLast((one) => one.name !== "after") ?? asked[0]; // it looks back
       if (!question) return;
       setAttribute(message.parentElement, "class", `looking h${question.head}`);
       draw(view, question);
