@@ -3,6 +3,7 @@
 {
   const KEPT = "road-to-gpt-tour"; // of this visit: the reader's line, and which screens are done
   const LETTERS = 3; // that the reader chooses on a screen where letters are chosen
+  const WRITTEN = 12; // letters that go on from the reader's line: then they see how it goes on
   const WAIT = 2000; // ms after the page has come, before models are fetched unasked
   const SWIPE = 60; // px
   const screens = /** @type {HTMLElement[]} */ ([
@@ -48,11 +49,12 @@
 
   // --- a screen: what follows its widgets is shown once the reader has done what it asks for
 
+  const notes = []; // of each screen: what is still to be done
   const buttons = screens.map((screen, i) => {
     const cell = [...screen.querySelectorAll(":scope > .cell")].at(-1);
     const after = make("div", { class: "after", role: "status" });
     while (cell.nextElementSibling?.matches("p")) after.append(cell.nextElementSibling);
-    const note = make("span", { id: `waits-${i + 1}` }, "Try it first");
+    const note = (notes[i] = make("span", { id: `waits-${i + 1}` }, "Try it first"));
     const button = /** @type {HTMLButtonElement} */ (
       make("button", { type: "button", click: () => go(i + 1) }, "Continue")
     );
@@ -60,17 +62,17 @@
     const row = i < screens.length - 1 ? [make("div", { class: "onward" }, note, button)] : [];
     cell.after(make("div", { class: "below" }, after, ...row));
     headingOf(screen).tabIndex = -1;
-    const listen = (event) => finished(i, event.detail ?? {}, note);
+    const listen = (event) => finished(i, event.detail);
     screen.addEventListener("tl:done", listen);
     return button;
   });
 
   let letters = 0;
-  function finished(i, { what, prompt }, note) {
-    if (what === "written") kept.line = prompt;
+  function finished(i, { what, prompt } = /** @type {any} */ ({})) {
+    if (i === 0 && prompt) kept.line = prompt;
     if (what === "taken" && !kept.done.includes(i)) {
       letters += 1;
-      note.textContent = `${LETTERS - letters} more`;
+      notes[i].textContent = `${LETTERS - letters} more`;
       if (letters < LETTERS) return;
     }
     if (!kept.done.includes(i)) kept.done.push(i);
@@ -126,29 +128,42 @@
     return widgets();
   }
 
-  async function handOn(screen) {
-    const [first, second] = await widgetsOf(screen);
-    if (second && !second.linked) {
-      second.linked = true; // two widgets of a screen have one control
-      first.model.on("change:inputs", () =>
-        give(second.model, { source: first.model.get("inputs").source }),
-      );
+  /** What is to be heard from the widgets of a screen beside that they are done with. */
+  async function listenTo(screen, i) {
+    const models = (await widgetsOf(screen)).map(({ model }) => model);
+    for (const model of models) {
+      // a reader whose browser cannot compute is not held up
+      model.on("change:error", () => model.get("error") && finished(i));
+      model.on("change:answers", () => {
+        if (model.get("answered") !== model.get("asked")) return;
+        const [{ prompt, step }, { tokens, written }] = [model.get("inputs"), model.get("outputs")];
+        const text = i === 0 ? tokens : step === model.get("spec").limits?.step?.[1] && written;
+        if (text?.shape[0] >= WRITTEN) finished(i, { what: "written", prompt });
+      });
     }
+    const [first, second] = models; // two widgets of a screen have one control
+    const follow = () => give(second, { source: first.get("inputs").source });
+    if (second) first.on("change:inputs", follow);
+  }
+  screens.forEach(listenTo);
+
+  /** The reader's line goes on to a screen that can go on with it. */
+  async function handOn(screen) {
+    const { line } = kept;
+    const points = [...line.trimEnd()].map((letter) => letter.codePointAt(0));
+    const changes = {
+      hero: { prompt: line, choices: [] },
+      time_machine: { prompt: line.slice(-40) },
+      gpt_trainer: { beginning: points.slice(-24) },
+    };
     for (const { model, dataset } of await widgetsOf(screen)) {
-      const { line } = kept;
-      const [stem] = dataset.widget.split("-");
-      const points = [...line.trimEnd()].map((letter) => letter.codePointAt(0));
-      const changes = {
-        hero: { prompt: line, choices: [] },
-        time_machine: { prompt: line.slice(-40) },
-        gpt_trainer: { beginning: points.slice(-24) },
-      };
-      const change = screen !== screens[0] && line && changes[stem];
-      if (!change || kept[screen.id] === line) continue;
-      kept[screen.id] = line;
+      const change = changes[dataset.widget.split("-")[0]];
+      if (screen === screens[0] || !change || !line || given.get(model) === line) continue;
+      given.set(model, line);
       give(model, change);
     }
   }
+  const given = new WeakMap(); // model -> the line that it has got
 
   /** As if the reader had typed it. */
   function give(model, change) {

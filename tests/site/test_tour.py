@@ -35,7 +35,6 @@ def shown(page: Page) -> list[str]:
 def write(page: Page) -> None:
     box = screen(page, 1).get_by_role("textbox")
     box.fill(LINE)
-    box.press("Enter")
 
 
 def take(page: Page) -> None:

@@ -25,7 +25,7 @@ export function live(title, build, { query = 0, wide = false, tour = undefined }
   return {
     render({ model, el }) {
       const toured = tour && isToured(model);
-      el.classList.toggle("wide", wide && !toured);
+      el.classList.toggle("wide", wide && !isToured(model));
       el.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, X would cut the widget's cell
       const widget = new Widget(model, el, query);
       widget.mount(title, (toured ? tour : build)(partsFor(widget)));
