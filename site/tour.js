@@ -137,7 +137,8 @@
       model.on("change:answers", () => {
         if (model.get("answered") !== model.get("asked")) return;
         const [{ prompt, step }, { tokens, written }] = [model.get("inputs"), model.get("outputs")];
-        const text = i === 0 ? tokens : step === model.get("spec").limits?.step?.[1] && written;
+        const last = model.get("spec").limits?.step?.[1];
+        const text = i === 0 ? tokens : last && step === last ? written : undefined;
         if (text?.shape[0] >= WRITTEN) finished(i, { what: "written", prompt });
       });
     }
