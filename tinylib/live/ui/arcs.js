@@ -252,7 +252,7 @@ lookingBack.style = `${arcDrawing.style}${POWER}${ANSWER}
   text-align: center; }
 .line > svg { display: block; overflow: visible; }
 .tokens { position: relative; display: flex; gap: .25em; width: max-content;
-  font-size: var(--size-large); padding: 3px; }
+  font-size: var(--size-screen); padding: 3px; }
 .token { display: grid; min-height: 2.75rem; min-width: 1.3em; padding: .1em .15em;
   border-radius: 8px; font-size: inherit; font-weight: 550; place-items: center; }
 .tokens > span.token { padding: 0; }
