@@ -75,9 +75,11 @@
       notes[i].textContent = `${LETTERS - letters} more`;
       if (letters < LETTERS) return;
     }
-    if (!kept.done.includes(i)) kept.done.push(i);
+    const again = kept.done.includes(i);
+    if (!again) kept.done.push(i);
     keep();
     show();
+    if (!again) screens[i].querySelector(".after p").scrollIntoView({ block: "nearest" });
   }
 
   const go = (i) => {
