@@ -203,7 +203,9 @@
   let start; // where a finger was put down
   addEventListener("touchstart", (event) => {
     const [touch, ...others] = event.touches;
-    const own = inside(event, `${TYPED}, canvas, .scroll, .bar`);
+    const path = /** @type {HTMLElement[]} */ (event.composedPath());
+    const scrolls = path.some((one) => one.scrollWidth > one.clientWidth + 1);
+    const own = scrolls || inside(event, `${TYPED}, canvas`);
     start = own || others.length ? undefined : touch;
   });
   addEventListener("touchend", ({ changedTouches: [end] }) => {

@@ -132,12 +132,12 @@ def test_links_lead_to_a_screen_and_fingers_to_the_next(browser: Browser, site: 
         assert shown(page) == ["screen-1"]
         page.get_by_role("link", name=re.compile("^Screen 4")).click()
         assert shown(page) == ["screen-4"]
-        swipe(page, (300, 250), (60, 255))
+        swipe(page, (300, 130), (60, 135))
         assert shown(page) == ["screen-4"], "not before it is done"
         bracket(page)
-        swipe(page, (300, 250), (60, 255))
+        swipe(page, (300, 130), (60, 135))
         expect(screen(page, 5)).to_be_visible()
-        swipe(page, (60, 250), (300, 255))
+        swipe(page, (60, 130), (300, 135))
         expect(screen(page, 4)).to_be_visible()
         assert visit.console == []
         heads = Visit(context, site, f"{TOUR}#live-heads-2=abc")  # is damaged, and says so
