@@ -25,6 +25,9 @@ def number_of(docname: str) -> str:
     return found[1] if found and found[1] != "00" else ""
 
 
+TOUR = "chapters/ten_minutes"  # a page of screens, of which tour.js shows one at a time
+
+
 def is_further(docname: str) -> bool:
     """Whether it is the page of questions behind a chapter."""
     return docname.endswith("_further")
@@ -33,10 +36,11 @@ def is_further(docname: str) -> bool:
 @cache
 def facts(notebook: Path) -> dict[str, int]:
     """Of a chapter: minutes to read and for the exercises, and how many questions and exercises."""
-    from tinylib.lab.road import STOP, WIDGET, minutes  # course_site.py says where it is
+    from tinylib.lab.road import minutes, tour_minutes  # course_site.py says where it is
 
-    widget = STOP if notebook.stem == "ten_minutes" else WIDGET
-    read, work = minutes(json.loads(notebook.read_text(encoding="utf-8")), widget)
+    content = json.loads(notebook.read_text(encoding="utf-8"))
+    tour = notebook.stem == Path(TOUR).name
+    read, work = (tour_minutes(content), 0) if tour else minutes(content)
     cells = nbformat.read(notebook, as_version=4).cells
     prose = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
     answers = [cell for cell in cells if cell.cell_type == "code" and folded(cell.source) == ANSWER]
@@ -304,6 +308,14 @@ def plain_listings(app: Sphinx, doctree: nodes.document) -> None:
             block.rawsource = text
 
 
+def number_the_screens(app: Sphinx, doctree: nodes.document) -> None:
+    """#screen-3 leads to the third screen of the tour, with JavaScript and without."""
+    if app.env.docname == TOUR:
+        screens = [node for node in doctree.findall(nodes.section) if node.parent is not doctree]
+        for number, section in enumerate(screens, 1):
+            section["ids"] = [f"screen-{number}"]
+
+
 def keep_together(app: Sphinx, doctree: nodes.document) -> None:
     """No full stop or comma alone on a line: it stays with the formula before it."""
     for formula in list(doctree.findall(nodes.math)):
@@ -420,6 +432,7 @@ def add_page_metadata(
     chapter = pagename in app.env.found_docs
     context["around"] = {
         "root": f"{app.config.root_doc}",
+        "body": {app.config.root_doc: "landing", TOUR: "tour"}.get(pagename, ""),
         "title": html.unescape(title),
         "description": description_of(doctree) if doctree is not None else "",
         "address": f"{places.site}{pagename}.html",
@@ -514,6 +527,7 @@ def with_minutes(toctree: str, known: dict[str, dict[str, int]], pagename: str) 
 def setup(app: Sphinx) -> None:
     app.connect("doctree-read", number_the_title, priority=100)
     app.connect("doctree-read", name_the_places, priority=100)
+    app.connect("doctree-read", number_the_screens, priority=100)
     app.connect("doctree-read", arrange_cells, priority=300)
     for step in (show_reading_times, show_section_minutes, plain_listings, keep_together):
         app.connect("doctree-read", step, priority=300)

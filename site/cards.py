@@ -26,6 +26,7 @@ COURSE = "The Road to GPT"
 PITCH = "Build a GPT in PyTorch, one idea at a time, and watch every number it computes."
 TRAIN = ("train", "Train a GPT on your own text", "Paste a text and watch it learn.", "12_gpt")
 START = ("00_start", COURSE, PITCH, "12_gpt")
+TOUR = ("ten_minutes", "How a machine learns to write", "8 minutes, 8 screens", "12_gpt")
 COLOURS = 64
 
 STYLE = """
@@ -47,7 +48,7 @@ svg { grid-row: 2; grid-column: 2; align-self: center; width: 400px; height: 250
 
 def texts() -> Iterator[tuple[str, str, str, str]]:
     """Of each page that has a card: its stem, title and question, and whose sign it has."""
-    yield from (START, TRAIN)
+    yield from (START, TOUR, TRAIN)
     for one in milestones():
         yield one.stem, one.title, one.question, one.stem
 

@@ -295,7 +295,7 @@ def copy_browser_parts(app: Sphinx) -> None:
     course_css = (SITE / "course.css").read_text(encoding="utf-8")
     course_css = palette_css() + course_css + icon_css(theme)
     (static / "course.css").write_text(course_css, encoding="utf-8")
-    for name in ("around.css", "landing.css", "answers/answers.css"):
+    for name in ("around.css", "landing.css", "tour.css", "tour.js", "answers/answers.css"):
         shutil.copy(SITE / name, static)
     shutil.copy(SITE / "live-widget.png", static / "picture.png")
     shutil.copytree(SITE / "cards", static / "cards", dirs_exist_ok=True)
@@ -416,8 +416,10 @@ def slim_page(
     context["body"] = SIZED.sub(sized, context["body"])
     # A notebook's own HTML links to notebooks, which become pages.
     context["body"] = LINK_TO_NOTEBOOK.sub(r'href="\1.html', context["body"])
-    if pagename == app.config.root_doc:
-        app.add_css_file("landing.css", priority=901)
+    if own := context["around"]["body"]:
+        app.add_css_file(f"{own}.css", priority=901)
+        if own == "tour":
+            app.add_js_file("tour.js", loading_method="defer")
         context["sidebars"] = []
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}
     unused = {Path(name).name for name in SCRIPTS} | UNUSED

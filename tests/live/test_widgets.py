@@ -38,7 +38,6 @@ from tinylib.live.widget import (
 from tinylib.widgets.encoder_decoder.encoder_decoder import EncoderDecoderWidget
 from tinylib.widgets.self_attention.self_attention import SelfAttentionWidget
 from tinylib.widgets.seq2seq.seq2seq import Seq2SeqWidget
-from tinylib.widgets.start.start import StartWidget
 
 GRAPHS = export.graphs()
 WIDGETS = {widget.stem: widget for widget in export.widgets()}
@@ -87,12 +86,6 @@ def test_the_front_end_learns_which_of_its_inputs_are_answered() -> None:
     assert sent(widget, "scores").isinf().any()
     widget.inputs = widget.inputs | {"causal": False}  # from Python: nobody waits for it
     assert (widget.answered, widget.answers) == (3, 2)
-
-
-def test_without_sharpness_the_average_is_plain() -> None:
-    widget = StartWidget(WORDS, x=X, sharpness=0.0)
-    means = torch.tensor(X).cumsum(0) / torch.arange(1, 4)[:, None]
-    torch.testing.assert_close(widget.values()["output"], means)
 
 
 def test_it_is_an_ipywidget_to_observe_and_to_link() -> None:
@@ -417,7 +410,7 @@ def test_a_table_of_one_axis_is_refused_with_a_remedy() -> None:
     def compute(x: Float[Tensor, "T 3"]) -> Entropy:
         return Entropy(x.sum(-1))
 
-    class EntropyWidget(StartWidget):
+    class EntropyWidget(SelfAttentionWidget):
         preview = "entropy"
 
     EntropyWidget.compute = staticmethod(compute)  # type: ignore[arg-type]
@@ -481,13 +474,13 @@ def test_a_changed_function_is_noticed_and_a_changed_comment_is_not(
 def test_a_changed_file_of_a_graph_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = {name: GRAPHS[name] for name in ("bleu", "heads-answer", "start")}
-    for name in ("heads-answer", "start"):  # bleu is missing
+    few = {name: GRAPHS[name] for name in ("bleu", "heads-answer", "arrows")}
+    for name in ("heads-answer", "arrows"):  # bleu is missing
         shutil.copy(export.file_for(name, few[name]), tmp_path)
     monkeypatch.setattr(export, "FOLDER", tmp_path)
-    with (tmp_path / "start.onnx").open("ab") as file:
+    with (tmp_path / "arrows.onnx").open("ab") as file:
         file.write(b"!")
-    assert export.out_of_date(few) == ["bleu", "start"]
+    assert export.out_of_date(few) == ["arrows", "bleu"]
 
 
 def test_a_widget_of_control_flow_alone_has_no_graph() -> None:
@@ -562,9 +555,4 @@ def test_a_step_may_not_give_back_a_name_that_it_takes() -> None:
         return Echo(hidden)
 
     with pytest.raises(ValueError, match="go in and come out"):
-        export.graph(StartWidget, step)
-
-
-def test_a_second_widget_is_small() -> None:
-    lines = [(VIEWS / f"start/start.{ending}").read_text().splitlines() for ending in ("py", "js")]
-    assert sum(map(len, lines)) <= 80  # a third of it says what each number is made of
+        export.graph(SelfAttentionWidget, step)

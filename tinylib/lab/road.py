@@ -17,13 +17,13 @@ WORDS, LINES = 263, 8.1  # of prose and of code, that are read in a minute
 PAGE = 15  # minutes to find one's way into a chapter, and to go back to what was missed
 MINUTES = {
     "figures": 0.5,
-    "widgets": (WIDGET := 7.5),
+    "widgets": 7.5,
     "trainers": 6.5,
     "formulas": 1.35,
     "rows": 0.57,
     "questions": 0.3,
 }
-STOP = 1.5  # minutes at a widget of the tour, which asks for one thing
+STOP = 0.6  # minutes at a widget of the tour, which asks for one thing; a training takes longer
 STARS = {1: 5, 2: 11, 3: 18}  # minutes for an exercise with so many of them
 
 
@@ -253,24 +253,29 @@ def shown(data: Mapping[str, str]) -> Counter[str]:
     return read(markdown) + Counter(figures=int(picture), rows=html.count("<tr"))
 
 
-def reading(cells: Sequence[Mapping[str, Any]], widget: float = WIDGET) -> float:
+def reading(cells: Sequence[Mapping[str, Any]], **other: float) -> float:
     """Minutes to read and play with what these cells show.
 
     With PAGE added, the sum is within a fifth of what learners with a clock needed for the cores of
     chapters 01 to 15, as the last two readers of each estimated them.
     """
     found = in_view(cells)
-    each = sum(found[kind] * of for kind, of in (MINUTES | {"widgets": widget}).items())
+    each = sum(found[kind] * of for kind, of in ({**MINUTES} | other).items())
     return found["words"] / WORDS + found["lines"] / LINES + each
 
 
-def minutes(notebook: Mapping[str, Any], widget: float = WIDGET) -> tuple[int, int]:
+def minutes(notebook: Mapping[str, Any]) -> tuple[int, int]:
     """Minutes for a chapter, in fives: to read and play, and for its exercises."""
     prose = "\n".join(
         "".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "markdown"
     )
     exercises = sum(STARS[len(some)] for some in re.findall(r"^(★+) ", prose, flags=re.M))
-    return 5 * round((PAGE + reading(notebook["cells"], widget)) / 5), 5 * round(exercises / 5)
+    return 5 * round((PAGE + reading(notebook["cells"])) / 5), 5 * round(exercises / 5)
+
+
+def tour_minutes(notebook: Mapping[str, Any]) -> int:
+    """Minutes for the screens of the tour, where nobody has to find their way."""
+    return round(reading(notebook["cells"], widgets=STOP, trainers=STOP))
 
 
 # --- signs: what each chapter is about, in a few strokes ---------------------------------------

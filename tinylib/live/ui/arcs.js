@@ -1,7 +1,10 @@
 // Arcs from a word to the words that attention heads attend to from it.
 
-import { setAttribute, setText, svgPart } from "./dom.js";
+import { resized, scroller } from "./boxes.js";
+import { h, setAttribute, setText, svgPart } from "./dom.js";
+import { animate } from "./motion.js";
 import { format } from "./numbers.js";
+import { finish } from "./parts.js";
 import { fillList } from "./sentences.js";
 
 const TALL = 84; // px: the drawing's height
@@ -17,7 +20,7 @@ function arcs(view, from, middles) {
     const { most, asked } = answered[from];
     const rank = tops.get(most) ?? 0;
     tops.set(most, rank + 1);
-    const shift = 5 * (q - 1.5);
+    const shift = 5 * (q - (view.questions.length - 1) / 2);
     const drawn = [];
     let label; // where its number stands
     for (let s = 0; s < T; s += 1) {
@@ -102,4 +105,165 @@ arcDrawing.style = `
 .arc.off path { stroke: var(--soft); stroke-dasharray: 3 5; }
 .arc.off circle { fill: var(--soft); }
 .arc.off.badge circle { fill: var(--ground); stroke: var(--soft); stroke-dasharray: 2 2; }
+`;
+
+/** The switch of a head. */
+export const POWER = `
+input.switch { appearance: none; position: relative; width: 2.375rem; height: 1.5rem; flex: none;
+  border: 1px solid var(--tone); border-radius: 12px; background: var(--tone); cursor: pointer; }
+.switch::after { content: ""; position: absolute; top: 2px; left: 2px; width: 1.125rem; height:
+  1.125rem; border-radius: 50%; background: var(--ground); transform: translateX(14px); }
+.switch:not(:checked) { background: transparent; border-color: var(--soft); }
+.switch:not(:checked)::after { transform: none; background: var(--soft); }
+@media (prefers-reduced-motion: no-preference) { .switch::after { transition: transform .15s; } }
+`;
+
+/** An answer that may be wrong. */
+export const ANSWER = `
+.said { width: 1.875rem; border-radius: 7px; text-align: center; font: 650 var(--size-text)/1.875rem
+  var(--mono); background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
+.said.wrong { text-decoration: line-through 2px; background: color-mix(in oklab, var(--ground),
+  var(--error) 22%); box-shadow: inset 0 0 0 1.5px var(--error); }
+`;
+
+const isBracket = (word) => "()[]".includes(word);
+const quote = (word) => `“${word}”`;
+
+const RELATIONS = {
+  before: "the word before it",
+  after: "the word after it",
+  same: "the same word further back",
+  partner: "its partner",
+};
+const SHAKE = [0, -6, 5, -4, 3, 0].map((by) => ({ transform: `translateX(${by}px)` }));
+
+/**
+ * A screen of the tour, of what `answers(widget, inputs, outputs)` reads: the words in one line, and
+ * from the one that is chosen springs the arc of one head. Or one head can be switched off.
+ */
+export function lookingBack(widget, answers) {
+  const { element: arched, draw: drawArc } = arcDrawing();
+  const line = h("div.tokens");
+  const box = scroller({ class: "line", tabindex: "-1" }, arched, line);
+  const message = h("p.told", { role: "status" });
+  const power = h("input.switch", {
+    type: "checkbox",
+    "data-input": "on",
+    change: () =>
+      widget.edit(Symbol("switch"), (next) => {
+        next.on[widget.spec.facts.head.at(-1)] = Number(power.checked);
+      }),
+  });
+  const [digit, verdict] = [h("b.said"), h("b.verdict")];
+  const asking = h(
+    "div.asking",
+    h("p", "Which number does the partner of “)” wear? The model says", digit, verdict),
+    h("label", power, h("span", "the head that looks for partners")),
+  );
+  const switches = widget.model.get("view") === "tour-switch";
+  let chosen; // the word that is tapped, or that the question is about
+  let shown; // what springs or shakes once it is another
+  const token = (t) => {
+    const parts = [h("span"), h("span.digit")];
+    if (switches) return h("span.token", ...parts);
+    const choose = () => {
+      chosen = t;
+      widget.repaint("outputs");
+    };
+    return h("button.token", { click: choose }, parts[0]);
+  };
+  const draw = (view, question) => {
+    const middles = [...line.children].map((one) => one.offsetLeft + one.offsetWidth / 2);
+    setAttribute(arched, "width", String(line.scrollWidth));
+    drawArc({ words: view.words, questions: [question] }, chosen, middles);
+    const now = `${chosen} ${question.answered[chosen].predicted}`;
+    if (now === shown || !middles[0]) return;
+    if (shown && switches) animate(digit, SHAKE, { duration: 400 });
+    shown = now;
+    for (const path of arched.querySelectorAll("path")) {
+      const long = { strokeDasharray: `${path.getTotalLength()}` };
+      const [from, to] = [long.strokeDasharray, "0"].map((by) => ({ strokeDashoffset: by }));
+      if (question.on)
+        animate(
+          path,
+          [
+            { ...long, ...from },
+            { ...long, ...to },
+          ],
+          { duration: 500 },
+        );
+    }
+  };
+  const describe = ({ words, questions }, question) => {
+    const { predicted, truth, right, most, place } = question.answered[chosen];
+    const word = quote(words[chosen]);
+    if (switches) {
+      const others = questions.filter((one) => one !== question);
+      const kept = others.reduce((sum, one) => sum + one.right, 0);
+      setText(digit, String(predicted));
+      setText(verdict, right ? "✓" : "✗");
+      setAttribute(digit, "class", right ? "said" : "said wrong");
+      const lost =
+        `Without this head the answer is ${predicted}, not ${truth}. ` +
+        `The model’s ${kept} answers to other questions stay the same.`;
+      setText(message, question.on ? "" : lost);
+      return !question.on;
+    }
+    const closing = isBracket(words[chosen]) && place < chosen;
+    const share = format(question.weights[chosen * words.length + most]);
+    const next = closing ? "" : " Now choose “)”.";
+    setText(
+      message,
+      `${word} attends most to ${quote(words[most])}, ${RELATIONS[question.name]}: ` +
+        `of its attention, 1 in all, ${share} goes there.${next}`,
+    );
+    return closing;
+  };
+  resized(() => widget.repaint("outputs"), line);
+  return {
+    element: h(
+      "div",
+      { class: "looking", "data-output": "" },
+      box,
+      switches ? asking : "",
+      message,
+    ),
+    shows: "outputs",
+    update(inputs, outputs) {
+      const view = answers(widget, inputs, outputs);
+      if (!view) return;
+      if (switches) chosen = view.words.lastIndexOf(")");
+      fillList(line, view.words, token, (one, word, t) => {
+        setText(one.firstChild, word);
+        if (switches) setText(one.lastChild, String(view.digits[t]));
+        else setAttribute(one, "aria-pressed", String(t === chosen));
+        one.classList.toggle("chosen", t === chosen);
+      });
+      power.checked = view.questions.at(-1).on;
+      const asked = view.questions.filter(({ answered }) => answered[chosen]?.asked);
+      const question = asked.findLast((one) => one.name !== "after") ?? asked[0]; // it looks back
+      if (!question) return;
+      setAttribute(message.parentElement, "class", `looking h${question.head}`);
+      draw(view, question);
+      if (describe(view, question)) finish(widget);
+    },
+  };
+}
+lookingBack.style = `${arcDrawing.style}${POWER}${ANSWER}
+.looking { display: flex; flex-direction: column; gap: 14px; align-items: center;
+  text-align: center; }
+.line > svg { display: block; overflow: visible; }
+.tokens { position: relative; display: flex; gap: .25em; width: max-content;
+  font-size: var(--size-screen); padding: 3px; }
+.token { display: grid; min-height: 2.75rem; min-width: 1.3em; padding: .1em .15em;
+  border-radius: 8px; font-size: inherit; font-weight: 550; place-items: center; }
+.tokens > span.token { padding: 0; }
+.token.chosen { box-shadow: 0 0 0 2px var(--accent); }
+.token .digit { font: 650 var(--size-text) var(--mono); padding: 0 .4em; border-radius: 6px;
+  background: color-mix(in oklab, var(--ground), var(--line) 36%); }
+.asking p { margin: 0 0 14px; }
+.asking label { display: inline-flex; gap: 10px; align-items: center; cursor: pointer;
+  min-height: 2.75rem; }
+.asking .said { display: inline-block; margin: 0 8px; color: var(--text); }
+.told { margin: 0; min-height: 3em; max-width: 34rem; }
 `;

@@ -122,6 +122,7 @@ export const LOOK = `
     .map(([name, size]) => `--size-${name}: ${size / 16}rem;`) // of 16 px, a browser's default
     .join(" ")}
   --size-touch: 1rem; /* of boxes to type in: iOS zooms into smaller letters */
+  --size-screen: clamp(.9375rem, 4.4cqi, 2rem); /* of a sentence that is alone on its screen */
   --mono: ui-monospace, SFMono-Regular, "SF Mono", Menlo, Consolas, monospace;
   ${PALETTE.spaces.map((space, i) => `--space-${i + 1}: ${space}px;`).join(" ")}
 }

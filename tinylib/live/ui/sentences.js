@@ -359,7 +359,47 @@ readout.style = `
 .said.plain { display: flex; flex-wrap: wrap; gap: 2px 10px; }
 .said.plain li { display: block; border: 0; }
 .said.plain :is(b, i) { display: block; }
+.said.plain .faulty { padding: 0 5px; }
 .said.plain i { font-size: var(--size-small); }
 .judged { margin: 0; font-size: var(--size-note); font-weight: 550; }
 .right { display: grid; gap: 2px; }
+`;
+
+/** In the tour: a slider through the sentences that are offered, by their number of words. */
+export function lengths(widget, name) {
+  const size = (text) => wordsOf(widget.spec, name, text).filter((word) => word !== ".").length;
+  const texts = [widget.first, ...widget.model.get("offered")]
+    .map((inputs) => inputs[name])
+    .sort((one, other) => size(one) - size(other));
+  const text = h("p.text", AS_IS);
+  const count = h("span");
+  const track = h("input", {
+    type: "range",
+    min: "0",
+    max: String(texts.length - 1),
+    "data-input": name,
+    "aria-label": "length of the sentence",
+    input: () =>
+      widget.edit(track, (next) => {
+        next[name] = texts[track.value];
+      }),
+  });
+  return {
+    element: h("div.lengths", text, h("div.longer", track, count)),
+    shows: "inputs",
+    update(inputs) {
+      const words = `${size(inputs[name])} words`;
+      track.value = String(texts.indexOf(inputs[name]));
+      track.setAttribute("aria-valuetext", words);
+      setText(count, words);
+      setText(text, inputs[name].replace(" .", "."));
+    },
+  };
+}
+lengths.style = `
+.lengths { display: grid; gap: 8px; }
+.lengths .text { margin: 0; font-weight: 650; line-height: 1.3; }
+@container widget (max-width: 33rem) { .lengths .text { min-height: 2.6em; } }
+.longer { display: flex; gap: 12px; align-items: center; }
+.longer input { flex: 1; min-width: 0; min-height: 2.75rem; }
 `;

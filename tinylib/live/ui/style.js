@@ -7,6 +7,25 @@ import { KNOBS } from "./knobs.js";
 import { LOOK, shaded } from "./look.js";
 import { STAGE } from "./stage.js";
 
+/** A screen of the tour has one control, and its heading stands in the page. */
+const TOUR = `
+.tour { border: 0; padding: 0; font-size: var(--size-touch); }
+.tour > .title-row:has(.again[hidden]), .tour :is(.title, .where, .acts > :not(.again)),
+.tour :is(.looks, .curves, .counted, .nexts-of > .note, .drawn, .says, .rule.level),
+.tour .label:has(+ .loss-plot) { display: none; }
+.tour > .row:has(textarea) { order: -1; }
+.tour .paper { height: 10.25rem; font-size: var(--size-large, var(--size-touch)); }
+.tour .paper .t { background: none; }
+.tour textarea.line.line { font-size: var(--size-large, var(--size-touch)); }
+.tour .page-of { height: 7lh; font-size: var(--size-text); }
+.tour .play { color: var(--ground); background: var(--accent); border-color: var(--accent); }
+@container widget (max-width: 37.5rem) {
+  .tour .paper { height: 8.5rem; }
+  .tour .page-of { height: 8lh; }
+  .tour section:has(> .loss-plot) { display: none; }
+}
+`;
+
 /**
  * What shows results has an attribute data-output, and is greyed while it is out of date. If it
  * shows an output number by number, the attribute names it, and the elements in it, or it itself,
@@ -123,7 +142,7 @@ thead th { text-align: center; padding: 0 0 2px; }
 .heat tr.query td { box-shadow: inset 0 1.5px var(--accent), inset 0 -1.5px var(--accent); }
 .heat tr.query th button { color: var(--accent); font-weight: 650; }
 
-${KNOBS}${CONTROLS}${KEYS}${STAGE}${ANSWER}
+${KNOBS}${CONTROLS}${KEYS}${STAGE}${ANSWER}${TOUR}
 .problem { position: sticky; bottom: 8px; z-index: 1; margin: 0; font-size: var(--size-note);
   padding: 6px 10px; border-left: 3px solid var(--error);
   background: color-mix(in oklab, var(--ground), var(--error) 14%); }

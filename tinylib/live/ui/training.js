@@ -632,7 +632,8 @@ trainingBar.style = `
 .bar { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
 .bar .main { font-weight: 650; min-width: 9.6em; }
 .tour .bar > :is(button:not(.main), .offer, .far), .tour :is(.aim, .next) { display: none; }
-.tour .bar .main { padding: 6px 24px; font-size: var(--size-text); }
+.tour .bar .main { padding: 8px 24px; font-size: var(--size-text); color: var(--ground);
+  background: var(--accent); border-color: var(--accent); }
 .far { display: flex; flex: 1 1 21.875rem; min-width: min(100%, 21.875rem); gap: 4px 10px;
   align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .far progress { flex: 1 1 3.75rem; min-width: 3.75rem; max-width: 15rem; }

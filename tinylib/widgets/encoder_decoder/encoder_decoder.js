@@ -6,7 +6,14 @@ import { results } from "../../live/ui/boxes.js";
 import { h, setText } from "../../live/ui/dom.js";
 import { listed } from "../../live/ui/numbers.js";
 import { folded, live } from "../../live/ui/parts.js";
-import { glossed, heldOut, readout, sentence, translation } from "../../live/ui/sentences.js";
+import {
+  glossed,
+  heldOut,
+  lengths,
+  readout,
+  sentence,
+  translation,
+} from "../../live/ui/sentences.js";
 import { editableVector, strips } from "../../live/ui/vectors.js";
 
 /** What torch does in a kernel, in compute() of encoder_decoder.py. */
@@ -54,10 +61,7 @@ function judgement({ spec }, english, { french, truth, faults }) {
   }
   if (strange(dictionary, english, french).some(Boolean))
     return "Not judged: a word here is not in the dictionary.";
-  const { gone, few } = missing(dictionary, english, french);
-  const lost = [...gone, ...few.map(({ places }) => places.flat())].map((places) =>
-    quote(places.map((s) => english[s]).join(" ")),
-  );
+  const lost = lostIn({ spec }, english, french);
   if (!wrong && !lost.length)
     return "✓ No word is missing, and none too many (endings and order are not checked).";
   const parts = [
@@ -65,6 +69,14 @@ function judgement({ spec }, english, { french, truth, faults }) {
     ...(lost.length ? [`${listed(lost)} is not translated in full`] : []),
   ];
   return `✗ Wrong: ${parts.join(", and ")}.`;
+}
+
+/** The English words that no French word translates. */
+function lostIn({ spec: { facts } }, english, french) {
+  const { gone, few } = missing(facts.dictionary, english, french);
+  return [...gone, ...few.map(({ places }) => places.flat())].map((places) =>
+    quote(places.map((s) => english[s]).join(" ")),
+  );
 }
 
 const meanings = ({ spec: { facts } }, words) => gloss(facts.glosses, words);
@@ -130,6 +142,26 @@ verdict.style = `
 }
 `;
 
+/** In the tour: the French, each word with its meaning, and what is wrong with it. */
+function toured(widget) {
+  const [list, message] = [h("ol.said.plain"), h("p.judged")];
+  return {
+    element: results("column", h("p.label", "Through 120 numbers:"), list, message),
+    shows: "outputs",
+    update(inputs, outputs) {
+      const english = widget.words("S", inputs);
+      const found = compared(widget, english, outputs.tokens.data);
+      glossed(list, found.french, meanings(widget, found.french));
+      found.faults.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault));
+      const lost = lostIn(widget, english, found.french);
+      const wrong = lost.length ? `✗ ${listed(lost)} got lost.` : "✗ Not what the English says.";
+      const fine = !lost.length && !found.faults.includes(true);
+      setText(message, fine ? "✓ No word is missing, and none too many." : wrong);
+    },
+  };
+}
+toured.style = readout.style;
+
 export default live(
   "Into one vector and out again, live",
   (ui) => [
@@ -154,5 +186,10 @@ export default live(
       ),
     ),
   ],
-  { query: -1, wide: true, answer: "ol.said:not(.plain)" },
+  {
+    query: -1,
+    wide: true,
+    answer: "ol.said:not(.plain)",
+    tour: (ui) => [ui.use(lengths, "source"), ui.use(toured)],
+  },
 );

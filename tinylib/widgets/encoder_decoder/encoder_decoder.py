@@ -105,6 +105,7 @@ class EncoderDecoderWidget(TranslatorWidget):
         "the old king never sees the happy children .",
     )
     steps = (read, perturb, write)
+    toured = ("tokens",)
     unasked = "each entry of a state is made of 120 others and all words so far: no sum fits a line"
 
     def __init__(self, source: Any, by: Any = None) -> None:

@@ -2,7 +2,7 @@ import { wordsOf } from "../../live/page/inputs.js";
 import { nested, places } from "../../live/page/lookup.js";
 import { topK } from "../../live/page/search.js";
 import { resized, results, scroller } from "../../live/ui/boxes.js";
-import { arcDrawing } from "../../live/ui/arcs.js";
+import { ANSWER, arcDrawing, lookingBack, POWER } from "../../live/ui/arcs.js";
 import { action, offers } from "../../live/ui/controls.js";
 import { h, setAttribute, setText } from "../../live/ui/dom.js";
 import { explainable, explainableNumber, partsOf, rove } from "../../live/ui/explain.js";
@@ -48,7 +48,8 @@ function answers(widget, inputs, outputs) {
 function questionsOf(
   { questions, head },
   { digits, on },
-  { scores, weights, logits, probabilities, whole, places: found },
+  // what the tour does not show, it has not stored
+  { weights, scores = weights, probabilities, logits = probabilities, whole, places: found },
 ) {
   const [, T, N] = probabilities.shape;
   return questions.map((name, q) => {
@@ -460,13 +461,7 @@ ${arcDrawing.style}
 .lanes .lane > th { padding: 4px 8px 4px 0; }
 .lane label { display: flex; gap: 7px; align-items: center; cursor: pointer; min-height: 1.625rem;
   color: var(--text); font-size: var(--size-note); }
-input.switch { appearance: none; position: relative; width: 2.375rem; height: 1.5rem; flex: none;
-  border: 1px solid var(--tone); border-radius: 12px; background: var(--tone); cursor: pointer; }
-.switch::after { content: ""; position: absolute; top: 2px; left: 2px; width: 1.125rem; height:
-  1.125rem; border-radius: 50%; background: var(--ground); transform: translateX(14px); }
-.switch:not(:checked) { background: transparent; border-color: var(--soft); }
-.switch:not(:checked)::after { transform: none; background: var(--soft); }
-span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-height: 1rem;
+${POWER}span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-height: 1rem;
   border: 1.5px solid var(--tone); border-radius: 50%;
   background: color-mix(in oklab, var(--ground), var(--tone) 24%); color: var(--text);
     font-size: var(--size-small); font-weight: 650; text-align: center; flex: none; }
@@ -487,7 +482,6 @@ span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-he
 .lane td.chosen { background: color-mix(in oklab, transparent, var(--accent) 12%); }
 @media (prefers-reduced-motion: no-preference) {
   .full { transition: width .25s; }
-  .switch::after { transition: transform .15s; }
 }
 @container widget (min-width: 53.75rem) {
   .frame { gap: 10px; }
@@ -713,11 +707,7 @@ cards.style = `${pixelMap.style}
 .card.off { border-top-style: dashed; border-color: var(--soft); }
 .card .says { display: flex; gap: 6px; align-items: center; margin: 4px 0 2px; white-space: nowrap;
   font-size: var(--size-note); font-variant-numeric: tabular-nums; }
-.said { width: 1.875rem; border-radius: 7px; text-align: center; font: 650 var(--size-text)/1.875rem
-  var(--mono); background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
-.said.wrong { text-decoration: line-through 2px; background: color-mix(in oklab, var(--ground),
-  var(--error) 22%); box-shadow: inset 0 0 0 1.5px var(--error); }
-.said.none { background: none; color: var(--soft); box-shadow: inset 0 0 0 1px var(--line); }
+${ANSWER}.said.none { background: none; color: var(--soft); box-shadow: inset 0 0 0 1px var(--line); }
 .card .pixel-map { --gold: var(--text); --cursor: var(--accent); align-self: start;
   width: 100%; cursor: pointer; touch-action: manipulation; }
 .card rect { stroke-width: 2; }
@@ -851,5 +841,11 @@ export default live(
     ui.use(cards),
     ui.explanation(),
   ],
-  { query: 10, wide: true, main: "[data-output]:not(.column, .explained)", answer: ".effect" },
+  {
+    query: 10,
+    wide: true,
+    main: "[data-output]:not(.column, .explained)",
+    answer: ".effect",
+    tour: (ui) => [ui.use(lookingBack, answers)],
+  },
 );

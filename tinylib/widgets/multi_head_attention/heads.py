@@ -127,6 +127,7 @@ class HeadsWidget(LiveWidget):
     bench = ("source", "the cat (saw a dog) and (ran)", "she [saw (a big) cat] and ran")
     steps: ClassVar[Sequence[Callable[..., Any]]] = (answer,)
     weights: ClassVar[str] = NAME
+    toured = ("weights", "probabilities", "whole", "places")
 
     def __init__(self, source: Any, digits: Any = None, on: Any = None) -> None:
         if digits is None:

@@ -15,6 +15,7 @@ import {
   settings,
   trainingBar,
 } from "../../live/ui/training.js";
+import { isToured } from "../../live/ui/widget.js";
 
 export const program = trains("self_attention/colour_trainer_task.js");
 
@@ -343,14 +344,14 @@ const GUESSING = Math.log(4);
 const ALL = 0.9995; // what is shown as 100 %
 
 /** What the map and the matrix show of what was found out, as far as it is seen in them. */
-function seenIn(outputs) {
+function seenIn(outputs, withMatrix) {
   const largest = (name, row, width) => {
     const values = times(width, (column) => entry(outputs, name, row, column));
     return values.indexOf(Math.max(...values));
   };
   const partners = [...outputs.partners.data];
   if (!partners.every((place, t) => largest("weights", t, 8) === place)) return "";
-  const product = times(4, (c) => largest("w_qk", c, 4) === c).every(Boolean);
+  const product = withMatrix && times(4, (c) => largest("w_qk", c, 4) === c).every(Boolean);
   const also = product ? ", and each colour of W_q W_kᵀ, too" : "";
   return ` Each row of the map has one dark cell${also}.`;
 }
@@ -372,7 +373,8 @@ function bar(widget, label = undefined) {
           flag: "finds its partner",
           when: (_inputs, { accuracy }) => accuracy.data[0] >= ALL,
           message: (crossed, outputs) =>
-            `${crossed}: all ${tests} test sentences are answered correctly.${seenIn(outputs)}`,
+            `${crossed}: all ${tests} test sentences are answered correctly.` +
+            seenIn(outputs, !isToured(widget.model)),
         },
       ],
       next: ({ form }) =>
@@ -386,7 +388,10 @@ function bar(widget, label = undefined) {
     },
   });
 }
-bar.style = trainingBar.style;
+bar.style = `${trainingBar.style}
+.tour { --room-on-phones: 3; } .tour .sides { --left: 1.5fr; --right: 1fr; }
+@container widget (max-width: 37.5rem) { .tour .seen > :last-child { display: none; } }
+`;
 
 /** The loss, against guessing; and against what a form cannot do without, if it were simpler. */
 function loss(widget) {
@@ -465,7 +470,7 @@ export default live(
     main: ".heat.weight, .gauge",
     tour: (ui) => [
       ui.use(bar, "Train"),
-      ui.sides(ui.use(colouredSentence), ui.boxed("side", ui.use(reached), ui.use(loss))),
+      ui.sides(ui.use(colouredSentence), ui.boxed("side seen", ui.use(reached), ui.use(loss))),
     ],
   },
 );

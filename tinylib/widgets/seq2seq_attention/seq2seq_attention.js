@@ -7,8 +7,15 @@ import { h, setText } from "../../live/ui/dom.js";
 import { chance, explainable, roveLines, weighed } from "../../live/ui/explain.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
 import { format, listed, percentOf } from "../../live/ui/numbers.js";
-import { live } from "../../live/ui/parts.js";
-import { fillList, heldOut, sentence, translation } from "../../live/ui/sentences.js";
+import { finish, live } from "../../live/ui/parts.js";
+import {
+  fillList,
+  glossed,
+  heldOut,
+  readout,
+  sentence,
+  translation,
+} from "../../live/ui/sentences.js";
 
 /** What torch does in a kernel, in compute() of seq2seq_attention.py. */
 export async function program(run, { source }, spec) {
@@ -44,7 +51,7 @@ function written(widget, inputs, outputs) {
   return read.get(outputs);
 }
 
-function writtenIn(widget, inputs, { tokens, weights, scores: before, gold }) {
+function writtenIn(widget, inputs, { tokens, weights, scores: before = weights, gold }) {
   const names = widget.spec.vocabularies.target;
   const english = widget.words("S", inputs);
   const [T, S] = weights.shape;
@@ -358,6 +365,33 @@ wordsNext.style = `${candidateList.style}
 .chosen .label { margin: 0; }
 `;
 
+/** In the tour: the French, below each word the one that it attends to most, and what is wrong. */
+function toured(widget) {
+  const [list, message] = [h("ol.said.plain"), h("p.judged")];
+  return {
+    element: results("column", h("p.label", "With attention:"), list, message),
+    shows: "outputs",
+    update(inputs, outputs) {
+      if (!answers(widget, inputs, outputs)) return;
+      const { english, rows } = written(widget, inputs, outputs);
+      const words = rows.filter(({ ended }) => !ended);
+      const texts = words.map(({ word }) => word);
+      const off = faults(widget, english, words);
+      glossed(
+        list,
+        texts,
+        words.map(({ most }) => `← ${english[most]}`),
+      );
+      off.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault));
+      const lost = leftOut(missing(widget.spec.facts.dictionary, english, texts), english);
+      const fine = off.includes(true) ? "" : "✓ No word is missing, and none too many.";
+      setText(message, lost || fine);
+      if (inputs.source === widget.model.get("offered").at(-1)?.source) finish(widget);
+    },
+  };
+}
+toured.style = readout.style;
+
 export default live(
   "Translate and see what it attends to, live",
   (ui) => [
@@ -367,5 +401,5 @@ export default live(
       ui.boxed("side", ui.use(attentionMap), ui.explanation()),
     ),
   ],
-  { wide: true, main: ".mapped", answer: ".french" },
+  { wide: true, main: ".mapped", answer: ".french", tour: (ui) => [ui.use(toured)] },
 );

@@ -114,6 +114,7 @@ class Seq2SeqAttentionWidget(TranslatorWidget):
     )
     steps: ClassVar[Sequence[Callable[..., Any]]] = (read, write)
     weights: ClassVar[str] = NAME
+    toured = ("tokens", "weights", "gold")
 
     def __init__(self, source: Any) -> None:
         super().__init__(source=source)

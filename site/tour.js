@@ -1,0 +1,222 @@
+// The tour: a page of screens, of which one is shown at a time. What is on a screen, the page and
+// its widgets say; here is how a reader gets from each to the next. Without this it is a page.
+{
+  const KEPT = "road-to-gpt-tour"; // of this visit: the reader's line, and which screens are done
+  const LETTERS = 3; // that the reader chooses on a screen where letters are chosen
+  const WRITTEN = 12; // letters that go on from the reader's line: then they see how it goes on
+  const WAIT = 2000; // ms after the page has come, before models are fetched unasked
+  const SWIPE = 60; // px
+  const screens = /** @type {HTMLElement[]} */ ([
+    ...document.querySelectorAll("article section[id^=screen-]"),
+  ]);
+  const kept = { line: "", done: [], ...JSON.parse(sessionStorage.getItem(KEPT) ?? "{}") };
+  const keep = () => sessionStorage.setItem(KEPT, JSON.stringify(kept));
+  let now = -1; // the screen that is shown
+
+  /** @type {(tag: string, attributes?: Record<string, any>, ...content: any[]) => HTMLElement} */
+  const make = (tag, { click, ...attributes } = {}, ...content) => {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    if (click) element.addEventListener("click", click);
+    element.append(...content);
+    return element;
+  };
+  const headingOf = (screen) => /** @type {HTMLElement} */ (screen.querySelector("h2"));
+
+  // --- the bar: home, a dot for each screen, and the way out
+
+  const home = "00_start.html";
+  const dots = screens.map((screen, i) => {
+    const title = headingOf(screen).firstChild.textContent;
+    return make("a", { href: `#${screen.id}`, "aria-label": `Screen ${i + 1}: ${title}` });
+  });
+  const where = make("p", { class: "where", role: "status" });
+  const icon = /** @type {HTMLLinkElement} */ (document.querySelector("link[rel~=icon]")).href;
+  const bar = make(
+    "nav",
+    { class: "tour-bar", "aria-label": "The tour" },
+    make(
+      "a",
+      { class: "home", href: home, "aria-label": "The Road to GPT" },
+      make("img", { src: icon, alt: "", width: 28, height: 28 }),
+      make("span", {}, "The Road to GPT"),
+    ),
+    make("ol", {}, ...dots.map((dot) => make("li", {}, dot))),
+    where,
+    make("a", { class: "leave", href: home, "aria-label": "Leave the tour" }, "✕"),
+  );
+  document.querySelector(".bd-header-article").replaceChildren(bar);
+
+  // --- a screen: what follows its widgets is shown once the reader has done what it asks for
+
+  const notes = []; // of each screen: what is still to be done
+  const buttons = screens.map((screen, i) => {
+    const cell = [...screen.querySelectorAll(":scope > .cell")].at(-1);
+    const after = make("div", { class: "after", role: "status" });
+    while (cell.nextElementSibling?.matches("p")) after.append(cell.nextElementSibling);
+    const note = (notes[i] = make("span", { id: `waits-${i + 1}` }, "Try it first"));
+    const button = /** @type {HTMLButtonElement} */ (
+      make("button", { type: "button", click: () => go(i + 1) }, "Continue")
+    );
+    button.setAttribute("aria-describedby", note.id);
+    const row = i < screens.length - 1 ? [make("div", { class: "onward" }, note, button)] : [];
+    cell.after(make("div", { class: "below" }, after, ...row));
+    headingOf(screen).tabIndex = -1;
+    const listen = (event) => finished(i, event.detail);
+    screen.addEventListener("tl:done", listen);
+    return button;
+  });
+
+  let letters = 0;
+  function finished(i, { what, prompt } = /** @type {any} */ ({})) {
+    if (i === 0 && prompt) kept.line = prompt;
+    if (what === "taken" && !kept.done.includes(i)) {
+      letters += 1;
+      notes[i].textContent = `${LETTERS - letters} more`;
+      if (letters < LETTERS) return;
+    }
+    const again = kept.done.includes(i);
+    if (!again) kept.done.push(i);
+    keep();
+    show();
+    if (!again) screens[i].querySelector(".after p").scrollIntoView({ block: "nearest" });
+  }
+
+  const go = (i) => {
+    if (screens[i]) location.hash = screens[i].id;
+  };
+
+  /** The screen of the address; an older link to a widget leads to the screen that has it. */
+  function asked() {
+    const [, id] = /^#live-([\w-]+)=/.exec(location.hash) ?? [];
+    const widget = id && document.querySelector(`[data-widget="${id.replace(/-1$/, "")}"]`);
+    const named = screens.findIndex(
+      (one) => one.contains(widget) || `#${one.id}` === location.hash,
+    );
+    return Math.max(0, named);
+  }
+
+  function show() {
+    const [before, screen] = [now, screens[(now = asked())]];
+    screens.forEach((one, i) => {
+      one.classList.toggle("now", i === now);
+      one.classList.toggle("done", kept.done.includes(i));
+      buttons[i].disabled = !kept.done.includes(i);
+      dots[i].classList.toggle("done", kept.done.includes(i));
+      if (i === now) dots[i].setAttribute("aria-current", "step");
+      else dots[i].removeAttribute("aria-current");
+    });
+    if (before === now) return;
+    where.textContent = `Screen ${now + 1} of ${screens.length}`;
+    screen.classList.toggle("back", now < before);
+    scrollTo({ top: 0, behavior: "instant" });
+    if (before >= 0) headingOf(screen).focus({ preventScroll: true });
+    handOn(screen);
+    soon(() => [now, now + 1].forEach((i) => screens[i] && wake(screens[i])));
+  }
+
+  // --- widgets: the reader's line goes on to those that can go on with it, and models come early
+
+  /** The screen's widgets, once they stand in the page. */
+  async function widgetsOf(screen) {
+    const widgets = () => [...screen.querySelectorAll(".tl-widget")];
+    const waiting = () => screen.querySelector(".tl-live") && !screen.querySelector(".failed");
+    while (waiting()) {
+      await new Promise((done) => {
+        const seen = new MutationObserver(() => done(seen.disconnect()));
+        seen.observe(screen, { childList: true, subtree: true });
+      });
+    }
+    return widgets();
+  }
+
+  /** What is to be heard from the widgets of a screen beside that they are done with. */
+  async function listenTo(screen, i) {
+    const models = (await widgetsOf(screen)).map(({ model }) => model);
+    for (const model of models) {
+      // a reader whose browser cannot compute is not held up
+      model.on("change:error", () => model.get("error") && finished(i));
+      model.on("change:answers", () => {
+        if (model.get("answered") !== model.get("asked")) return;
+        const [{ prompt, step }, { tokens, written }] = [model.get("inputs"), model.get("outputs")];
+        const last = model.get("spec").limits?.step?.[1];
+        const text = i === 0 ? tokens : last && step === last ? written : undefined;
+        if (text?.shape[0] >= WRITTEN) finished(i, { what: "written", prompt });
+      });
+    }
+    const [first, second] = models; // two widgets of a screen have one control
+    const follow = () => give(second, { source: first.get("inputs").source });
+    if (second) first.on("change:inputs", follow);
+  }
+  screens.forEach(listenTo);
+
+  /** The reader's line goes on to a screen that can go on with it. */
+  async function handOn(screen) {
+    const { line } = kept;
+    const points = [...line.trimEnd()].map((letter) => letter.codePointAt(0));
+    const changes = {
+      hero: { prompt: line, choices: [] },
+      time_machine: { prompt: line.slice(-40) },
+      gpt_trainer: { beginning: points.slice(-24) },
+    };
+    for (const { model, dataset } of await widgetsOf(screen)) {
+      const change = changes[dataset.widget.split("-")[0]];
+      if (screen === screens[0] || !change || !line || given.get(model) === line) continue;
+      given.set(model, line);
+      give(model, change);
+    }
+  }
+  const given = new WeakMap(); // model -> the line that it has got
+
+  /** As if the reader had typed it. */
+  function give(model, change) {
+    model.set("inputs", { ...model.get("inputs"), ...change });
+    model.set("asked", (model.get("asked") ?? 0) + 1);
+    model.save_changes();
+  }
+
+  /** To the widgets this is as if the reader came near: they fetch what they will need. */
+  async function wake(screen) {
+    for (const widget of await widgetsOf(screen)) widget.dispatchEvent(new Event("pointerover"));
+  }
+
+  const { connection } = /** @type {any} */ (navigator);
+  const come = new Promise((done) => addEventListener("load", () => setTimeout(done, WAIT)));
+  const soon = (act) => void (connection?.saveData || come.then(act));
+
+  // --- keys, and fingers
+
+  const TYPED = "input, textarea, select, [contenteditable], [role=slider], [role=radio]";
+  const inside = (event, css) =>
+    event.composedPath().some((one) => one instanceof Element && one.matches(css));
+
+  addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const held = event.altKey || event.ctrlKey || event.metaKey || event.shiftKey;
+    if (!by || held || event.defaultPrevented || inside(event, TYPED)) return;
+    step(by);
+  });
+  const step = (by) => {
+    if (by < 0 || !buttons[now].disabled) go(now + by);
+  };
+
+  let start; // where a finger was put down
+  addEventListener("touchstart", (event) => {
+    const [touch, ...others] = event.touches;
+    const path = /** @type {HTMLElement[]} */ (event.composedPath());
+    const scrolls = path.some((one) => one.scrollWidth > one.clientWidth + 1);
+    const own = scrolls || inside(event, `${TYPED}, canvas`);
+    start = own || others.length ? undefined : touch;
+  });
+  addEventListener("touchend", ({ changedTouches: [end] }) => {
+    const [across, down] = start
+      ? [end.clientX - start.clientX, end.clientY - start.clientY]
+      : [0, 0];
+    start = undefined;
+    if (Math.abs(across) > SWIPE && Math.abs(across) > 2 * Math.abs(down))
+      step(across < 0 ? 1 : -1);
+  });
+
+  addEventListener("hashchange", show);
+  show();
+}

@@ -1,0 +1,158 @@
+"""The tour: eight screens, each with one thing to do, after which Continue leads on."""
+
+import re
+
+import pytest
+from browsing import Visit, inputs_of, swipe, until
+from bs4 import BeautifulSoup
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+
+TOUR = "chapters/ten_minutes.html"
+LINE = "My dear friend, I must tell you now that the sea is "
+
+
+def screen(page: Page, number: int) -> Locator:
+    return page.locator(f"#screen-{number}")
+
+
+def continue_button(page: Page, number: int) -> Locator:
+    return screen(page, number).get_by_role("button", name="Continue")
+
+
+def after(page: Page, number: int) -> Locator:
+    """What is said once the reader has done what the screen asks for."""
+    return screen(page, number).locator(".after p")
+
+
+def shown(page: Page) -> list[str]:
+    found: list[str] = page.evaluate(
+        "[...document.querySelectorAll('[id^=screen-]')].filter((e) => e.checkVisibility())"
+        ".map((e) => e.id)"
+    )
+    return found
+
+
+def write(page: Page) -> None:
+    box = screen(page, 1).get_by_role("textbox")
+    box.fill(LINE)
+
+
+def take(page: Page) -> None:
+    for _ in range(3):
+        screen(page, 2).locator(".nexts button").first.click()
+
+
+def last(page: Page) -> None:
+    screen(page, 3).get_by_role("slider").press("End")
+
+
+def bracket(page: Page) -> None:
+    screen(page, 4).get_by_role("button", name="dog").click()
+    expect(screen(page, 4).locator(".told")).to_contain_text("the word before it")
+    assert continue_button(page, 4).is_disabled(), (
+        "it is the bracket that closes which was asked for"
+    )
+    screen(page, 4).get_by_role("button", name=")", exact=True).click()
+
+
+def switch(page: Page) -> None:
+    screen(page, 5).get_by_role("checkbox").uncheck()
+    expect(screen(page, 5).locator(".verdict")).to_have_text("✗")
+
+
+def lengthen(page: Page) -> None:
+    slider = screen(page, 6).get_by_role("slider")
+    expect(slider).not_to_be_visible()  # the reader predicts first
+    screen(page, 6).locator("summary").nth(1).click()
+    slider.press("End")
+    expect(screen(page, 6).get_by_text("got lost.")).to_be_visible()
+    expect(screen(page, 6).get_by_text("homme")).to_be_visible()  # of the second machine alone
+
+
+def train(page: Page) -> None:
+    """When it has learned, test_trainers.py awaits: here it has only begun."""
+    widget = screen(page, 7).locator(".tl-widget")
+    widget.get_by_role("button", name="Train").click()
+    until(widget, "(e) => e.model.get('inputs').steps > 2")
+    widget.dispatch_event("tl:done")
+
+
+def own(page: Page) -> None:
+    widget = screen(page, 8).locator(".tl-widget")
+    widget.get_by_role("button", name="Start training").click()
+    until(widget, "(e) => e.model.get('inputs').steps > 20")
+    widget.get_by_role("button", name="Pause").click()
+
+
+DONE = (write, take, last, bracket, switch, lengthen, train, own)
+
+
+def test_it_is_walked_from_the_first_screen_to_the_last(context: BrowserContext, site: str) -> None:
+    visit = Visit(context, site, TOUR)
+    page = visit.page
+    visit.widgets()
+    for number, do in enumerate(DONE, 1):
+        assert shown(page) == [f"screen-{number}"]
+        assert page.get_by_role("status").first.inner_text() == f"Screen {number} of 8"
+        dot = page.locator(".tour-bar [aria-current]")
+        assert dot.count() == 1 and dot.get_attribute("href") == f"#screen-{number}"
+        expect(after(page, number).first).not_to_be_visible()
+        if number < 8:
+            assert continue_button(page, number).is_disabled()
+        page.keyboard.press("ArrowRight")
+        assert shown(page) == [f"screen-{number}"], "not before it is done"
+        do(page)
+        expect(after(page, number).first).to_be_visible()
+        if number < 8:
+            continue_button(page, number).click()
+            expect(screen(page, number + 1).get_by_role("heading")).to_be_focused()
+    assert screen(page, 8).locator("ul a").count() == 3
+    prompt = inputs_of(screen(page, 3).locator(".tl-widget"))["prompt"]
+    assert prompt == LINE[-40:]
+    beginning = inputs_of(screen(page, 8).locator(".tl-widget"))["beginning"]
+    assert "".join(map(chr, beginning)) == LINE.rstrip()[-24:]
+    assert visit.console == [] and visit.foreign == []
+
+    page.go_back()
+    assert shown(page) == ["screen-7"]
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    assert shown(page) == ["screen-6"]
+    screen(page, 6).get_by_role("slider").press("ArrowLeft")
+    assert shown(page) == ["screen-6"], "a slider has its own arrows"
+    page.reload()
+    assert shown(page) == ["screen-6"] and continue_button(page, 6).is_enabled()
+
+
+def test_links_lead_to_a_screen_and_fingers_to_the_next(browser: Browser, site: str) -> None:
+    with browser.new_context(viewport={"width": 375, "height": 700}, has_touch=True) as context:
+        visit = Visit(context, site, f"{TOUR}#live-start=abc")  # of a widget that is gone
+        page = visit.page
+        assert shown(page) == ["screen-1"]
+        page.get_by_role("link", name=re.compile("^Screen 4")).click()
+        assert shown(page) == ["screen-4"]
+        swipe(page, (300, 130), (60, 135))
+        assert shown(page) == ["screen-4"], "not before it is done"
+        bracket(page)
+        swipe(page, (300, 130), (60, 135))
+        expect(screen(page, 5)).to_be_visible()
+        swipe(page, (60, 130), (300, 135))
+        expect(screen(page, 4)).to_be_visible()
+        assert visit.console == []
+        heads = Visit(context, site, f"{TOUR}#live-heads-2=abc")  # is damaged, and says so
+        assert shown(heads.page) == ["screen-5"] and heads.console == []
+
+
+@pytest.mark.parametrize("media", ["screen", "print"])
+def test_without_scripts_and_on_paper_it_is_a_page(browser: Browser, site: str, media: str) -> None:
+    scripts = media == "print"
+    with browser.new_context(java_script_enabled=scripts) as context:
+        page = context.new_page()
+        page.goto(f"{site}/{TOUR}")
+        page.emulate_media(media=media)  # type: ignore[arg-type]
+        html = BeautifulSoup(page.content(), "html.parser")
+        sentences = page.locator("article section > p, .after p, article h2")
+        assert sentences.count() > 24 and len(html.select("section[id^=screen-]")) == 8
+        for sentence in sentences.all():
+            expect(sentence).to_be_visible()
