@@ -337,4 +337,4 @@ def test_on_a_phone_it_scrolls_in_its_own_box(opened: page.Opener) -> None:
     hold(widget, width=5, alpha=1.5)
     wide = "el => [el.scrollWidth > el.clientWidth, el.getBoundingClientRect().right <= 375]"
     assert widget.locator(".tree").evaluate(wide) == [True, True]
-    assert widget.locator(".ends").evaluate(wide) == [False, True]
+    assert widget.locator(".side .ends").evaluate(wide) == [False, True]
