@@ -97,7 +97,9 @@ class LiveWidget(anywidget.AnyWidget):
     outputs = traitlets.Dict().tag(sync=True)
     where = traitlets.Unicode().tag(sync=True)
     view = traitlets.Unicode().tag(sync=True)  # "tour": little of it, for one thing to do
-    offered = traitlets.List().tag(sync=True)  # inputs to choose, of which a page has the outputs
+    offered: traitlets.List[Any] = traitlets.List().tag(
+        sync=True
+    )  # inputs to choose, of which a page has the outputs
     asked = traitlets.Int().tag(sync=True)  # the front end numbers the inputs that it sends
     answered = traitlets.Int().tag(sync=True)  # of which inputs the outputs are
     answers = traitlets.Int().tag(sync=True)  # counts results: equal outputs alone send no sign
@@ -261,7 +263,7 @@ class LiveWidget(anywidget.AnyWidget):
             values = self.values()
             kept = [self._stored(self.computed(inputs)) for inputs in self.offered]
         state = {"spec": self.spec, "inputs": self.inputs, "outputs": self._stored(values)}
-        tour = {"view": self.view, "offered": self.offered, "kept": kept}
+        tour: dict[str, Any] = {"view": self.view, "offered": self.offered, "kept": kept}
         state |= {name: value for name, value in tour.items() if value}
         text = json.dumps(state, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         return (

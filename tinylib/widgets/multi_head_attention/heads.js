@@ -707,7 +707,8 @@ cards.style = `${pixelMap.style}
 .card.off { border-top-style: dashed; border-color: var(--soft); }
 .card .says { display: flex; gap: 6px; align-items: center; margin: 4px 0 2px; white-space: nowrap;
   font-size: var(--size-note); font-variant-numeric: tabular-nums; }
-${ANSWER}.said.none { background: none; color: var(--soft); box-shadow: inset 0 0 0 1px var(--line); }
+${ANSWER}.said.none { background: none; color: var(--soft);
+  box-shadow: inset 0 0 0 1px var(--line); }
 .card .pixel-map { --gold: var(--text); --cursor: var(--accent); align-self: start;
   width: 100%; cursor: pointer; touch-action: manipulation; }
 .card rect { stroke-width: 2; }

@@ -82,7 +82,7 @@ class RealModelWidget(LiveWidget):
                 "most": MOST,
                 "offered": OFFERED,
                 "code": code(),
-                "stored": self._stored(),
+                "stored": self._before_loading(),
             },
         }
         inputs = {"text": TEXT, "system": SYSTEM} | START
@@ -95,7 +95,7 @@ class RealModelWidget(LiveWidget):
         """Nothing: the view asks."""
         return {}
 
-    def _stored(self) -> dict[str, Any]:
+    def _before_loading(self) -> dict[str, Any]:
         """What a page shows before its model is loaded, with digits that any machine agrees on."""
         dialogue = [["system", SYSTEM], ["user", QUESTION]]
         answer = self.write({"dialogue": dialogue, "most": MOST["chat"]} | START)["text"]
