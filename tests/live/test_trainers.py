@@ -308,7 +308,7 @@ def test_on_a_phone_start_and_result_stand_in_one_window(trainer: tuple[str, Vis
     visit.page.set_viewport_size({"width": 375, "height": 700})
     try:
         visit.renew()
-        widget, _ = opened(stem, visit)
+        widget = visit.widget(stem)  # as the reader finds it, folded
         height = widget.evaluate(
             """(el, result) => {
                 const [start, end] = ['.main', result].map((name) =>
