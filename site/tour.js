@@ -203,8 +203,9 @@
   let start; // where a finger was put down
   addEventListener("touchstart", (event) => {
     const [touch, ...others] = event.touches;
-    const path = /** @type {HTMLElement[]} */ (event.composedPath());
-    const scrolls = path.some((one) => one.scrollWidth > one.clientWidth + 1);
+    const path = event.composedPath().filter((one) => one instanceof Element);
+    const wider = path.filter((one) => one.scrollWidth > one.clientWidth + 1);
+    const scrolls = wider.some((one) => /auto|scroll/.test(getComputedStyle(one).overflowX));
     const own = scrolls || inside(event, `${TYPED}, canvas`);
     start = own || others.length ? undefined : touch;
   });

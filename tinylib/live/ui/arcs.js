@@ -143,6 +143,7 @@ const SHAKE = [0, -6, 5, -4, 3, 0].map((by) => ({ transform: `translateX(${by}px
  */
 export function lookingBack(widget, answers) {
   const { element: arched, draw: drawArc } = arcDrawing();
+  setAttribute(arched, "aria-label", "no word is chosen yet");
   const line = h("div.tokens");
   const box = scroller({ class: "line", tabindex: "-1" }, arched, line);
   const message = h("p.told", { role: "status" });
