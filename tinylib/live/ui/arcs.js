@@ -119,7 +119,7 @@ input.switch { appearance: none; position: relative; width: 2.375rem; height: 1.
 `;
 
 /** An answer that may be wrong. */
-export const ANSWER = `
+export const REPLY = `
 .said { width: 1.875rem; border-radius: 7px; text-align: center; font: 650 var(--size-text)/1.875rem
   var(--mono); background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
 .said.wrong { text-decoration: line-through 2px; background: color-mix(in oklab, var(--ground),
@@ -250,7 +250,7 @@ export function lookingBack(widget, answers) {
     },
   };
 }
-lookingBack.style = `${arcDrawing.style}${POWER}${ANSWER}
+lookingBack.style = `${arcDrawing.style}${POWER}${REPLY}
 .looking { display: flex; flex-direction: column; gap: 14px; align-items: center;
   text-align: center; }
 .line > svg { display: block; overflow: visible; }

@@ -2,7 +2,7 @@ import { wordsOf } from "../../live/page/inputs.js";
 import { nested, places } from "../../live/page/lookup.js";
 import { topK } from "../../live/page/search.js";
 import { resized, results, scroller } from "../../live/ui/boxes.js";
-import { ANSWER, arcDrawing, lookingBack, POWER } from "../../live/ui/arcs.js";
+import { REPLY, arcDrawing, lookingBack, POWER } from "../../live/ui/arcs.js";
 import { action, offers } from "../../live/ui/controls.js";
 import { h, setAttribute, setText } from "../../live/ui/dom.js";
 import { explainable, explainableNumber, partsOf, rove } from "../../live/ui/explain.js";
@@ -707,7 +707,7 @@ cards.style = `${pixelMap.style}
 .card.off { border-top-style: dashed; border-color: var(--soft); }
 .card .says { display: flex; gap: 6px; align-items: center; margin: 4px 0 2px; white-space: nowrap;
   font-size: var(--size-note); font-variant-numeric: tabular-nums; }
-${ANSWER}.said.none { background: none; color: var(--soft);
+${REPLY}.said.none { background: none; color: var(--soft);
   box-shadow: inset 0 0 0 1px var(--line); }
 .card .pixel-map { --gold: var(--text); --cursor: var(--accent); align-self: start;
   width: 100%; cursor: pointer; touch-action: manipulation; }
