@@ -136,7 +136,7 @@ const RELATIONS = {
 const SHAKE = [0, -6, 5, -4, 3, 0].map((by) => ({ transform: `translateX(${by}px)` }));
 
 /**
- * A screen of the tour, of what `answers(widget, inputs, outputs)` reads: the words in one line, and
+ * A screen of the tour, of what `answers(widget, inputs, outputs)` reads: the words in a line, and
  * from the one that is chosen springs the arc of one head. Or one head can be switched off.
  */
 export function lookingBack(widget, answers) {

@@ -12,9 +12,9 @@ const TOUR = `
 .tour :is(.looks, .curves, .counted, .nexts-of > .note, .drawn, .says, .rule.level),
 .tour .label:has(+ .loss-plot) { display: none; }
 .tour > .row:has(textarea) { order: -1; }
-.tour .paper { height: 10.25rem; font-size: var(--size-large, var(--size-touch)); }
+.tour .paper { height: 10.25rem; font-size: var(--size-touch); }
 .tour .paper .t { background: none; }
-.tour textarea.line.line { font-size: var(--size-large, var(--size-touch)); }
+.tour textarea.line.line { font-size: var(--size-touch); }
 .tour .page-of { height: 7lh; font-size: var(--size-text); }
 .tour .play { color: var(--ground); background: var(--accent); border-color: var(--accent); }
 @container widget (max-width: 37.5rem) {
