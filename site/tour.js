@@ -88,10 +88,13 @@
 
   /** The screen of the address; an older link to a widget leads to the screen that has it. */
   function asked() {
-    const [, id] = /^#live-([\w-]+)=/.exec(location.hash) ?? [];
-    const widget = id && document.querySelector(`[data-widget="${id.replace(/-1$/, "")}"]`);
-    const named = screens.findIndex(
-      (one) => one.contains(widget) || `#${one.id}` === location.hash,
+    const [, stem, number = 1] = /^#live-(\w+)(?:-(\d+))?=/.exec(location.hash) ?? [];
+    const all = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-widget]"));
+    const widget = [...all].filter((one) => one.dataset.widget.split("-")[0] === stem)[
+      Number(number) - 1
+    ];
+    const named = screens.findIndex((one) =>
+      widget ? one.contains(widget) : `#${one.id}` === location.hash,
     );
     return Math.max(0, named);
   }

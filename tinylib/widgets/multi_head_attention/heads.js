@@ -461,7 +461,8 @@ ${arcDrawing.style}
 .lanes .lane > th { padding: 4px 8px 4px 0; }
 .lane label { display: flex; gap: 7px; align-items: center; cursor: pointer; min-height: 1.625rem;
   color: var(--text); font-size: var(--size-note); }
-${POWER}span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-height: 1rem;
+${POWER}
+span.badge { display: inline-block; width: 1.1875rem; height: 1.1875rem; line-height: 1rem;
   border: 1.5px solid var(--tone); border-radius: 50%;
   background: color-mix(in oklab, var(--ground), var(--tone) 24%); color: var(--text);
     font-size: var(--size-small); font-weight: 650; text-align: center; flex: none; }
@@ -707,8 +708,8 @@ cards.style = `${pixelMap.style}
 .card.off { border-top-style: dashed; border-color: var(--soft); }
 .card .says { display: flex; gap: 6px; align-items: center; margin: 4px 0 2px; white-space: nowrap;
   font-size: var(--size-note); font-variant-numeric: tabular-nums; }
-${REPLY}.said.none { background: none; color: var(--soft);
-  box-shadow: inset 0 0 0 1px var(--line); }
+${REPLY}
+.said.none { background: none; color: var(--soft); box-shadow: inset 0 0 0 1px var(--line); }
 .card .pixel-map { --gold: var(--text); --cursor: var(--accent); align-self: start;
   width: 100%; cursor: pointer; touch-action: manipulation; }
 .card rect { stroke-width: 2; }
