@@ -113,7 +113,7 @@ export const STAGE = `
 .room::backdrop { background: var(--ground); }
 .staged > .frame.frame { min-height: 100%; border: 0; border-radius: 0; padding: 8px 0; gap: 8px; }
 .staged .frame .side { gap: 8px; }
-.staged .title-row ~ .journey:not(.under-way) { top: 10px; right: 0; }
+.staged .frame .journey.journey:not(.under-way) { top: 10px; right: 0; }
 .staged .title-row { position: sticky; top: 0; z-index: 2; background: var(--ground);
   margin-block: -6px; padding-block: 6px; }
 .staged .busy { top: 3.5rem; }

@@ -54,8 +54,8 @@ export const STYLE = `${LOOK}
 .row > .row { flex-basis: 18.125rem; gap: 14px 16px; }
 .column { display: flex; flex-direction: column; gap: 4px; }
 @container widget (min-width: 53.75rem) { /* a journey begins at the end of the title's row */
-  .frame:has(> .journey:not(.under-way)) > .title-row { padding-right: 10rem; }
-  .frame > .title-row ~ .journey:not(.under-way) { top: 14px; z-index: 2; }
+  .frame:has(.journey:not(.under-way)) > .title-row { padding-right: 10rem; }
+  .frame .journey.journey:not(.under-way) { top: 14px; z-index: 2; }
 }
 .sides { display: grid; gap: 14px 28px; min-width: 0; }
 .sides > * { min-width: 0; }
