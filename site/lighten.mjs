@@ -97,6 +97,7 @@ async function lightScripts() {
 
 const WORKERS = ["trainer_worker.js", "llama_worker.js"]; // have no page, so no parts of views
 const APART = ["host.js", "engine.js", ...WORKERS]; // not parts of views
+const OF_FEW = ["arcs.js", "beams.js", "card.js", "vectors.js"]; // parts that few views load
 const OF_MODEL = /\/(gguf|matrices|llama\w*)\.js$/; // parts of its worker alone
 const SHARED = "live/ui/parts.js"; // where all shared parts go
 
@@ -104,7 +105,8 @@ const SHARED = "live/ui/parts.js"; // where all shared parts go
 async function lightWidgets() {
   const files = filesIn(live, ".js");
   const isPart = (file) =>
-    /^live\/(ui|page)\//.test(relative(live, file)) && !APART.some((one) => file.endsWith(one));
+    /^live\/(ui|page)\//.test(relative(live, file)) &&
+    ![...APART, ...OF_FEW].some((one) => file.endsWith(`/${one}`));
   const parts = files.filter((file) => isPart(file) && !OF_MODEL.test(file));
   const { metafile, outputFiles } = await build({
     stdin: {
@@ -141,9 +143,10 @@ async function lightWidgets() {
 /** A view with its imports led to the one file of shared parts, which has to have each of them. */
 function fromShared(name, code, exports) {
   const imports =
-    /import\s*\{([^}]*)\}\s*from\s*"(?:\.\.?\/)+(?:live\/)?(?:(?:ui|page)\/)?\w+\.js"/g;
-  const shared = relative(dirname(name), SHARED);
-  return code.replace(imports, (found, names) => {
+    /import\s*\{([^}]*)\}\s*from\s*"(?:\.\.?\/)+(?:live\/)?(?:(?:ui|page)\/)?(\w+\.js)"/g;
+  const shared = relative(dirname(name), SHARED).replace(/^(?!\.)/, "./");
+  return code.replace(imports, (found, names, file) => {
+    if (OF_FEW.includes(file)) return found;
     for (const one of names.split(",")) {
       const wanted = one.split(" as ")[0].trim();
       if (wanted && !exports.includes(wanted)) {

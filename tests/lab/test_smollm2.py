@@ -163,7 +163,7 @@ def texts(n: int) -> Iterator[str]:
 
 
 def test_tokens_are_those_of_tokenizers(real: RealModel, tokenizer: Any) -> None:
-    given = [*texts(10_000)]
+    given = ["a byte without a token: \x04", *texts(10_000)]
     refused = 0
     for text, other in zip(given, tokenizer.encode_batch(given), strict=True):
         try:

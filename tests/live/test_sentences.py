@@ -235,15 +235,15 @@ def test_english_vector_and_french_stand_in_the_direction_of_reading(encoder: Lo
     def box(selector: str) -> dict[str, float]:
         return encoder.locator(selector).first.evaluate("e => e.getBoundingClientRect().toJSON()")
 
-    english, french = box(".strips[data-output=states]"), box(".said")
+    english, french = box(".strips[data-output=states]"), box(".spoken .said")
     vector = box(".field[data-output=vector]")
     assert english["right"] < vector["left"] and vector["right"] < french["left"]
     handed = box(".strips[data-output=states] ~ .lines")
     fan = encoder.locator(".spoken .lines path").get_attribute("d") or ""
     assert abs(handed["left"] - english["right"]) < 2 > abs(handed["right"] - vector["left"])
-    assert fan.count("M") == encoder.locator(".said").first.locator("li").count()
+    assert fan.count("M") == encoder.locator(".spoken .said").first.locator("li").count()
     encoder.page.set_viewport_size({"width": 375, "height": 800})
-    english, french = box(".strips[data-output=states]"), box(".said")
+    english, french = box(".strips[data-output=states]"), box(".spoken .said")
     vector = box(".field[data-output=vector]")
     assert english["bottom"] < vector["top"] and vector["bottom"] < french["top"]
 

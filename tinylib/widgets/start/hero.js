@@ -489,7 +489,7 @@ stage.style = `${TEXT_STYLE}
 .curves path { fill: none; stroke: var(--hero-curve); stroke-linecap: round; opacity: .75; }
 .looks { height: 3.2em; overflow: hidden; font-size: var(--size-note); }
 @media (max-width: 37.5rem) {
-  .paper { height: 12.75rem; }
+  .paper { height: 10.5rem; }
   .looks { height: 4.8em; }
 }
 @media print { .paper .unseen { visibility: visible; } }
