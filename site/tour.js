@@ -83,7 +83,9 @@
   }
 
   const go = (i) => {
-    if (screens[i]) location.hash = screens[i].id;
+    if (!screens[i]) return;
+    location.hash = screens[i].id;
+    show();
   };
 
   /** The screen of the address; an older link to a widget leads to the screen that has it. */

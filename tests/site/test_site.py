@@ -220,7 +220,7 @@ def test_a_page_lives_where_the_browser_refuses_something(
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     page.keyboard.press("Escape")
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox").fill("rotary")
+    page.get_by_role("combobox", name="Search the course").fill("rotary")
     page.locator("#search-list mark").first.wait_for()
     assert [message for message in visit.console if fault is not BROKEN] == []
 

@@ -3,7 +3,7 @@
 import { resized, scroller } from "./boxes.js";
 import { h, setAttribute, setText, svgPart } from "./dom.js";
 import { animate } from "./motion.js";
-import { format } from "./numbers.js";
+import { format, percent } from "./numbers.js";
 import { finish } from "./parts.js";
 import { fillList } from "./sentences.js";
 
@@ -195,6 +195,7 @@ export function lookingBack(widget, answers) {
         );
     }
   };
+  let found = false; // the partner of a bracket has been looked for
   const describe = ({ words, questions }, question) => {
     const { predicted, truth, right, most, place } = question.answered[chosen];
     const word = quote(words[chosen]);
@@ -211,12 +212,13 @@ export function lookingBack(widget, answers) {
       return !question.on;
     }
     const closing = isBracket(words[chosen]) && place < chosen;
-    const share = format(question.weights[chosen * words.length + most]);
-    const next = closing ? "" : " Now choose “)”.";
+    const share = percent(question.weights[chosen * words.length + most]);
+    found ||= closing;
+    const next = found ? "" : " Now choose “)”.";
     setText(
       message,
       `${word} attends most to ${quote(words[most])}, ${RELATIONS[question.name]}: ` +
-        `of its attention, 1 in all, ${share} goes there.${next}`,
+        `${share} of its attention goes there.${next}`,
     );
     return closing;
   };

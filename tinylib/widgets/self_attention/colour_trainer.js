@@ -470,7 +470,7 @@ export default live(
     main: ".heat.weight, .gauge",
     tour: (ui) => [
       ui.use(bar, "Train"),
-      ui.sides(ui.use(colouredSentence), ui.boxed("side seen", ui.use(reached), ui.use(loss))),
+      ui.sides(ui.use(colouredSentence), ui.boxed("side seen", ui.use(reached))),
     ],
   },
 );
