@@ -95,4 +95,4 @@ def test_the_palette_is_whole() -> None:
     assert len(PALETTE["heads"]) == 8 and set(PALETTE["heads"]) == set(PALETTE["hues"])
     assert len(set(PALETTE["questions"].values())) == 4, "two questions look the same"
     assert set(PALETTE["questions"].values()) <= set(PALETTE["hues"])
-    assert len(PALETTE["sizes"]) == 3
+    assert len(PALETTE["sizes"]) == 4

@@ -640,6 +640,8 @@ def test_a_chapter_takes_as_long_wherever_its_minutes_are_said() -> None:
     assert len(first) == road.count('class="takes"')
     for path in CHAPTER_PAGES[1:]:
         html = (BUILT / path).read_text()
+        if 'class="tour"' in html:  # it has a heading of its own, and no sidebar
+            continue
         beside = dict(
             re.findall(
                 r'<li data-chapter="(\w+)"[^>]*><a.*?<span class="chapter-minutes">(\d+) min', html

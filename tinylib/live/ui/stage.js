@@ -19,7 +19,7 @@ export const linkButton = (click) =>
  * The button that gives this widget the window and takes it back, and the `room` around its frame,
  * which grows. On the course's pages, where the widget has an `id`, Back leaves it, too.
  */
-export function stage(widget, id) {
+export function fullWindow(widget, id) {
   const change = () => (leaving ? leave() : enter());
   const button = h("button.icon.full-window", { click: change, "aria-keyshortcuts": "f" });
   const room = h("div.room", widget.frame);
@@ -38,7 +38,7 @@ export function stage(widget, id) {
   function enter() {
     leaving = new AbortController();
     const { signal } = leaving;
-    const others = beside(widget.el).filter((other) => !other.inert);
+    const others = copyBeside(widget.el).filter((other) => !other.inert);
     const page = document.documentElement.style;
     widget.el.style.height = `${widget.el.offsetHeight}px`; // the page's text stays where it is
     name();
@@ -95,7 +95,7 @@ export function stage(widget, id) {
 }
 
 /** All elements of the page that neither hold this one nor are in it. */
-function beside(element) {
+function copyBeside(element) {
   const found = [];
   for (let at = element; at && at !== document.body; at = at.parentElement ?? at.getRootNode().host)
     found.push(...[...at.parentNode.children].filter((other) => other !== at));

@@ -6,7 +6,7 @@ import { h, isComposing, setAttribute, setText } from "./dom.js";
 import { followAddress, share } from "./links.js";
 import { followScheme } from "./look.js";
 import { times } from "./numbers.js";
-import { linkButton, stage } from "./stage.js";
+import { fullWindow, linkButton } from "./stage.js";
 import { RESULTS, STYLE } from "./style.js";
 
 const copyOf = (value) => JSON.parse(JSON.stringify(value));
@@ -105,7 +105,7 @@ export class Widget {
     });
     const name = isToured(this.model) ? "frame tour" : "frame";
     this.frame = h("div", { class: name, role: "group", "aria-label": title });
-    this.ownWindow = stage(this, id);
+    this.ownWindow = fullWindow(this, id);
     const copy = id ? [linkButton(() => share(this, id))] : [];
     const { againButton, undoButton, resetButton } = this;
     this.frame.append(

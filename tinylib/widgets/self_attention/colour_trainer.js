@@ -87,7 +87,7 @@ const wordOf = (widget, place) => {
 };
 
 /** The four entries of W_q W_k^T that a score is made of: by colour and number of both words. */
-function partsOf(widget, t, s) {
+function entriesOf(widget, t, s) {
   const outputs = widget.readOutputs();
   const [count] = widget.spec.facts.counts;
   const ends = (place) => [outputs.colours.data[place], count + outputs.numbers.data[place]];
@@ -98,7 +98,7 @@ function partsOf(widget, t, s) {
 function weight(widget, t, s) {
   const outputs = widget.readOutputs();
   const scores = outputs.scores.data.slice(8 * t, 8 * t + 8);
-  const four = partsOf(widget, t, s);
+  const four = entriesOf(widget, t, s);
   const terms = four.map(({ row, column }) => entry(outputs, "w_qk", row, column));
   const added = terms.map((term) => format(term)).join(" + ");
   const plain = widget.inputs.form === widget.spec.facts.numbered.unscaled;
@@ -414,7 +414,7 @@ loss.style = lossCurve.style;
 
 const productTitle = () => [...mathText("W_q W_k"), h("sup", "T"), ": what scores are made of"];
 
-const product = (ui) =>
+const productMatrix = (ui) =>
   ui.use(matrix, "w_qk", {
     title: productTitle(),
     most: 20,
@@ -433,7 +433,7 @@ export default live(
         ui.use(colouredSentence),
         ui.boxed(
           "matrices",
-          product(ui),
+          productMatrix(ui),
           ui.use(matrix, "w_v", {
             title: [...mathText("W_v"), ": what is passed on"],
             most: 5,
