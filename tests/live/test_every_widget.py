@@ -88,7 +88,7 @@ def test_it_can_be_seen_reached_edited_and_asked(visit: Visit, widget: Locator, 
 
 
 # Chosen, on or shaded, and looked at by who has colours of their own: nothing shows it.
-UNSEEN = """el => {
+UNMARKED = """el => {
     const all = (selector) => [...el.shadowRoot.querySelectorAll(selector)]
         .filter((e) => e.checkVisibility());
     const style = (e) => getComputedStyle(e);
@@ -109,7 +109,7 @@ UNSEEN = """el => {
 
 def what_is_chosen_is_seen_in_the_colours_of_the_system(widget: Locator) -> None:
     widget.page.emulate_media(forced_colors="active")
-    assert widget.evaluate(UNSEEN) == []
+    assert widget.evaluate(UNMARKED) == []
     widget.page.emulate_media(forced_colors="none")
 
 

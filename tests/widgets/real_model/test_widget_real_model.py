@@ -207,7 +207,7 @@ def test_the_end_of_an_answer_is_announced_and_keys_reach_all(
     assert widget.evaluate("el => el.shadowRoot.activeElement.textContent") == "Write on"
     for mode in ("A text", "A chat", "Block by block"):
         widget.get_by_role("radio", name=mode).check()
-        widget.locator("button:enabled").first.focus()
+        widget.locator("button:enabled").locator("visible=true").first.focus()
         assert missed_by_tab(widget) == []
         assert widget.page.evaluate("document.documentElement.scrollWidth") == 375
     widget.get_by_role("radio", name="A chat").check()

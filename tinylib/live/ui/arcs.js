@@ -127,7 +127,7 @@ export const REPLY = `
 `;
 
 export const isBracket = (word) => "()[]".includes(word);
-export const quoted = (word) => `“${word}”`;
+export const inQuotes = (word) => `“${word}”`;
 
 const RELATIONS = {
   before: "the word before it",
@@ -198,7 +198,7 @@ export function lookingBack(widget, answers) {
   let found = false; // the partner of a bracket has been looked for
   const describe = ({ words, questions }, question) => {
     const { predicted, truth, right, most, place } = question.answered[chosen];
-    const word = quoted(words[chosen]);
+    const word = inQuotes(words[chosen]);
     if (switches) {
       const others = questions.filter((one) => one !== question);
       const kept = others.reduce((sum, one) => sum + one.right, 0);
@@ -217,7 +217,7 @@ export function lookingBack(widget, answers) {
     const next = found ? "" : " Now choose “)”.";
     setText(
       message,
-      `${word} attends most to ${quoted(words[most])}, ${RELATIONS[question.name]}: ` +
+      `${word} attends most to ${inQuotes(words[most])}, ${RELATIONS[question.name]}: ` +
         `${share} of its attention goes there.${next}`,
     );
     return closing;

@@ -2,7 +2,7 @@ import { wordsOf } from "../../live/page/inputs.js";
 import { nested, places } from "../../live/page/lookup.js";
 import { topK } from "../../live/page/search.js";
 import { resized, results, scroller } from "../../live/ui/boxes.js";
-import { REPLY, arcDrawing, isBracket, lookingBack, POWER, quoted } from "../../live/ui/arcs.js";
+import { REPLY, arcDrawing, isBracket, lookingBack, POWER, inQuotes } from "../../live/ui/arcs.js";
 import { action, offers } from "../../live/ui/controls.js";
 import { h, setAttribute, setText } from "../../live/ui/dom.js";
 import { explainable, explainableNumber, partsOf, rove } from "../../live/ui/explain.js";
@@ -95,7 +95,7 @@ function weightOf(widget, q, t, s) {
   return {
     kind: "softmax",
     what:
-      `Weight that ${quoted(words[t])} (word ${t + 1}) gives to ${quoted(words[s])} ` +
+      `Weight that ${inQuotes(words[t])} (word ${t + 1}) gives to ${inQuotes(words[s])} ` +
       `(word ${s + 1}) in head ${questions[q].head}, the softmax of its scores:`,
     scores: [...questions[q].scores.subarray(t * T, (t + 1) * T)],
     column: s,
@@ -112,7 +112,7 @@ function answerOf(widget, q, t) {
   return {
     kind: "softmax",
     what:
-      `Head ${head} gives ${quoted(words[most])} (word ${most + 1}) the weight ${share}` +
+      `Head ${head} gives ${inQuotes(words[most])} (word ${most + 1}) the weight ${share}` +
       `${on ? "" : ", but is switched off"}. Of the ten logits for the answer to “${name}”, ` +
       `that of the digit ${predicted} gets the probability`,
     scores: [...logits],
@@ -318,7 +318,7 @@ function headRow(widget, question, q) {
       setAttribute(
         td,
         "title",
-        `${quoted(words[t])}, ${question}: ` +
+        `${inQuotes(words[t])}, ${question}: ` +
           {
             none: "no answer",
             right: `says ${predicted}, which is correct`,
@@ -412,7 +412,7 @@ function stage(widget) {
       setAttribute(table, "style", `--words: ${right}px`);
       setAttribute(over, "colspan", String(T));
       setAttribute(arched, "width", String(right));
-      setText(from, `What ${quoted(words[chosen])} attends to in each head`);
+      setText(from, `What ${inQuotes(words[chosen])} attends to in each head`);
       drawArcs(view, chosen, middles);
       middle = middles[chosen];
       cellsOf(chips, T, (t) => chip(widget, t)).forEach((th, t) =>
@@ -631,14 +631,17 @@ function card(widget, question, q) {
     const T = words.length;
     element.classList.toggle("off", !on);
     at = [t, most];
-    setText(target, `attends most to ${quoted(words[most])}, `);
+    setText(target, `attends most to ${inQuotes(words[most])}, `);
     setText(weight, format(shares[t * T + most]));
     setAttribute(weight, "data-value", String(shares[t * T + most]));
     setText(heard, on ? "" : ", unheard");
     setText(digit, asked ? String(predicted) : "–");
     setText(verdict, asked ? `${right ? "✓" : "✗"} ${percent(share)}` : "no answer");
     setAttribute(digit, "class", `said${!asked ? " none" : right ? "" : " wrong"}`);
-    setText(holds, asked ? HOLDS[question](quoted(words[place]), truth) : NONE[question](words[t]));
+    setText(
+      holds,
+      asked ? HOLDS[question](inQuotes(words[place]), truth) : NONE[question](words[t]),
+    );
     if (canvas.values !== shares) paint(canvas, shares, T, { ink: "weight" });
     setAttribute(canvas, "aria-label", `the weights of head ${head}, ${T} × ${T}`);
     setAttribute(map, "aria-label", `weights of head ${head}; the arrow keys go through them`);
@@ -687,7 +690,7 @@ function cards(widget) {
       const view = answers(widget, inputs, outputs);
       if (!view) return;
       const t = Math.min(widget.query, view.words.length - 1);
-      setText(heading, `What each head finds for ${quoted(view.words[t])}, word ${t + 1}:`);
+      setText(heading, `What each head finds for ${inQuotes(view.words[t])}, word ${t + 1}:`);
       for (const { fill } of heads) fill(view, t);
     },
   };
@@ -726,7 +729,7 @@ function followed(widget) {
   const t = Math.min(widget.query, words.length - 1);
   const { code, width } = widget.spec.facts;
   const heads = [...questions].sort((a, b) => a.head - b.head);
-  return { widget, words, digits, questions, heads, t, word: quoted(words[t]), code, width };
+  return { widget, words, digits, questions, heads, t, word: inQuotes(words[t]), code, width };
 }
 
 const wordCell = (t) => ({ name: "words", row: 0, column: t });
@@ -751,7 +754,7 @@ const headStep =
     const found = finds(question, t);
     const compares =
       `Head ${question.head} compares its slice of the query of ${word} with the keys of all ` +
-      `words, and gives ${quoted(words[most])} (word ${most + 1}) its largest weight, ` +
+      `words, and gives ${inQuotes(words[most])} (word ${most + 1}) its largest weight, ` +
       `${format(weights[most])}. `;
     const then = !question.on
       ? "But it is switched off: its output is replaced by zeros, so that nothing of it is heard."
@@ -761,7 +764,7 @@ const headStep =
         : found
           ? `This is the word that “${question.name}” asks about, and its value brings the digit ` +
             `${digits[most]} along.`
-          : `“${question.name}” asks about ${quoted(words[place])} (word ${place + 1}), so the ` +
+          : `“${question.name}” asks about ${inQuotes(words[place])} (word ${place + 1}), so the ` +
             `answer ${predicted} is made of something else.`;
     return {
       message: compares + then,
@@ -823,7 +826,7 @@ const STEPS = [
 ];
 
 const name = ({ view, query }) =>
-  view ? quoted(view.words[Math.min(query, view.words.length - 1)]) : "a word";
+  view ? inQuotes(view.words[Math.min(query, view.words.length - 1)]) : "a word";
 
 export default live(
   "Four heads on your sentence, live",
