@@ -26,6 +26,13 @@ export function answerStrip(frame, selector) {
   for (const element of frame.querySelectorAll(selector))
     changes.observe(element, { subtree: true, childList: true, characterData: true });
   narrow.addEventListener("change", copy);
+  // What is dragged stays under the finger: until it is let go, the strip keeps its height.
+  const release = () => strip.style.removeProperty("height");
+  frame.addEventListener("pointerdown", () => {
+    strip.style.height = `${strip.offsetHeight}px`;
+    for (const end of ["pointerup", "pointercancel"])
+      addEventListener(end, release, { once: true });
+  });
   copy();
   return {
     element: strip,
