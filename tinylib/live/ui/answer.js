@@ -3,7 +3,7 @@
 
 import { h } from "./dom.js";
 
-const OWN = ["id", "role", "tabindex", "data-input", "data-output", "data-value"]; // not a copy's
+const NOT_COPIED = ["id", "role", "tabindex", "data-input", "data-output", "data-value"]; // not a copy's
 
 /** A copy of the elements that `selector` finds in the frame; it follows them. */
 export function answerStrip(frame, selector) {
@@ -15,7 +15,7 @@ export function answerStrip(frame, selector) {
       .filter((element) => !strip.contains(element))
       .map((element) => /** @type {Element} */ (element.cloneNode(true)));
     for (const element of copies.flatMap((one) => [one, ...one.querySelectorAll("*")]))
-      for (const name of OWN) element.removeAttribute(name);
+      for (const name of NOT_COPIED) element.removeAttribute(name);
     strip.replaceChildren(...copies);
   };
   let asked = 0;

@@ -5,8 +5,8 @@ import { h, hasLeftward, setAttribute, setText } from "./dom.js";
 import { lightInk } from "./look.js";
 
 const [CARD_WIDTH, CARD_HEIGHT] = [1200, 630];
-const [EDGE, GUTTER, TOP] = [56, 32, 148];
-const PANEL = { width: (CARD_WIDTH - 2 * EDGE - GUTTER) / 2, height: 366, edge: 28 };
+const [MARGIN, GUTTER, TOP] = [56, 32, 148];
+const PANEL = { width: (CARD_WIDTH - 2 * MARGIN - GUTTER) / 2, height: 366, edge: 28 };
 const SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const TYPED = 'ui-monospace, SFMono-Regular, "SF Mono", Menlo, Consolas, monospace';
 
@@ -82,9 +82,9 @@ function drawCard(canvas, content) {
   context.fillRect(0, 0, CARD_WIDTH, CARD_HEIGHT);
   context.fillStyle = lightInk("blue");
   context.fillRect(0, CARD_HEIGHT - 14, CARD_WIDTH, 14);
-  write(content.title, EDGE, 96, `700 52px ${SANS}`, lightInk("text"), CARD_WIDTH - 2 * EDGE);
+  write(content.title, MARGIN, 96, `700 52px ${SANS}`, lightInk("text"), CARD_WIDTH - 2 * MARGIN);
   for (const [i, { head, text }] of [content.before, content.now].entries()) {
-    const left = EDGE + i * (PANEL.width + GUTTER);
+    const left = MARGIN + i * (PANEL.width + GUTTER);
     const now = i === 1;
     context.fillStyle = lightInk(now ? "blue" : "ground");
     context.strokeStyle = lightInk(now ? "blue" : "line");
@@ -114,9 +114,9 @@ function drawCard(canvas, content) {
   const course = `650 28px ${SANS}`;
   context.font = course;
   const wide = context.measureText(content.course).width;
-  write(content.course, CARD_WIDTH - EDGE - wide, 574, course, lightInk("text"));
-  const room = CARD_WIDTH - 2 * EDGE - wide - GUTTER;
-  write(content.foot, EDGE, 574, `400 28px ${SANS}`, lightInk("soft"), room);
+  write(content.course, CARD_WIDTH - MARGIN - wide, 574, course, lightInk("text"));
+  const room = CARD_WIDTH - 2 * MARGIN - wide - GUTTER;
+  write(content.foot, MARGIN, 574, `400 28px ${SANS}`, lightInk("soft"), room);
   setAttribute(canvas, "aria-label", described(content));
 }
 
