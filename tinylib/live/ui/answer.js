@@ -3,7 +3,7 @@
 
 import { h } from "./dom.js";
 
-const NOT_COPIED = ["id", "role", "tabindex", "data-input", "data-output", "data-value"]; // not a copy's
+const NOT_COPIED = ["id", "role", "tabindex", "data-input", "data-output", "data-value"];
 
 /** A copy of the elements that `selector` finds in the frame; it follows them. */
 export function answerStrip(frame, selector) {
