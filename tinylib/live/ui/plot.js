@@ -40,7 +40,7 @@ export const dotsAt = (points) =>
   points.map((point) => `M${point.map(digits).join(" ")}h0`).join("") || "M0 0";
 
 // What is written in a plane; ticks stay where they are, and names make room.
-const NAMES = ".rule b, .name, .number, .moment b";
+const NAMES = ".rule b, .name, .number, .moment b, .named";
 const MARKS = ".dot, .spot, .ball, .rule"; // which no name should cover, except its own line
 
 const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
@@ -68,7 +68,7 @@ function keepApart(element, svg, curves) {
     const { left, right, top, bottom } = one.getBoundingClientRect();
     return { left, right, top, bottom };
   };
-  const taken = [...element.querySelectorAll(".tick, .named")].map(boxOf);
+  const taken = [...element.querySelectorAll(".tick")].map(boxOf);
   const marks = [...element.querySelectorAll(MARKS)].map((mark) => ({ mark, box: boxOf(mark) }));
   const boxes = names.map(boxOf);
   const lines = curves(area);
@@ -93,6 +93,7 @@ function keepApart(element, svg, curves) {
       })),
     );
     const others = marks.filter(({ mark }) => mark !== line);
+    const atTip = names[i].matches(".named"); // of an arrow, whose own lines end there
     const cost = (box) => {
       const moved = box.across || box.down;
       const out = box.left < area.left || box.right > area.right || box.bottom > area.bottom;
@@ -100,7 +101,7 @@ function keepApart(element, svg, curves) {
         1000 * taken.filter((other) => meet(box, other)).length +
         (moved && (out || box.top < area.top) ? 100 : 0) +
         15 * others.filter((other) => meet(box, other.box)).length +
-        (lines.some((points) => crosses(points, box)) ? 10 : 0) +
+        (!atTip && lines.some((points) => crosses(points, box)) ? 10 : 0) +
         Math.hypot(box.across, box.down) / (line ? far : 20)
       );
     };
