@@ -148,11 +148,15 @@ const sight = new IntersectionObserver((entries) => {
     wideInSight[isIntersecting ? "add" : "delete"](target);
   document.documentElement.classList.toggle("wide-in-sight", wideInSight.size > 0);
 });
-// The bar makes way for a widget that is read, and comes back when the reader scrolls up.
+// The bar makes way for a widget that is read, and comes back when the reader scrolls up. At the
+// page's beginning it stays.
 const inReading = new Set();
 let [upwards, last] = [false, scrollY];
 const showBar = () =>
-  document.documentElement.classList.toggle("reads", inReading.size > 0 && !upwards);
+  document.documentElement.classList.toggle(
+    "reads",
+    inReading.size > 0 && !upwards && scrollY > 80,
+  );
 const reading = new IntersectionObserver(
   (entries) => {
     for (const { target, intersectionRatio } of entries)

@@ -3,12 +3,15 @@
 Latencies are taken in the page itself. An edit is made where a browser delivers input, at the
 start of a frame. "Updated" is when the document has changed; "painted" is the end of the next
 frame, by which the change is on the screen (so it includes a frame's 16.7 ms); "late" is the
-same for an edit that just missed a frame, the worst moment there is. After
+same for an edit that just missed a frame, the worst moment there is. The first page, search and
+the tour are measured as on a phone: at a quarter of this processor's speed, and at 10 Mbit/s. After
 `PYTHONPATH=.:tests .venv/bin/python tests/bench/page.py` the words `heads gpt` choose widgets.
 """
 
 import statistics
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -94,6 +97,24 @@ WRITES = """async ([el, inputs]) => {
 }"""
 
 
+# From a tap on one of the next letters to the letter in the text.
+TAP = """(el) => new Promise((done) => {
+    const [button, text] = ['.nexts button', '.own'].map((s) => el.shadowRoot.querySelector(s));
+    const start = performance.now();
+    new MutationObserver(() => done(performance.now() - start))
+        .observe(text, { subtree: true, childList: true, characterData: true });
+    button.click();
+})"""
+
+# The slowest letter of a query, from the key to the results.
+TYPES = """([input, query]) => Math.max(...[...query].map((_, i) => {
+    const start = performance.now();
+    input.value = query.slice(0, i + 1);
+    input.dispatchEvent(new Event('input', { bubbles: true }));
+    return performance.now() - start;
+}))"""
+
+
 def percentile(values: list[float], share: float) -> float:
     return statistics.quantiles(values, n=100, method="inclusive")[round(100 * share) - 1]
 
@@ -158,6 +179,34 @@ def written(browser: Browser, site: str) -> list[tuple[str, str]]:
     return rows
 
 
+@contextmanager
+def on_a_phone(browser: Browser, site: str, path: str) -> Iterator[Visit]:
+    """A page that was just loaded, at a quarter of the processor's speed and at 10 Mbit/s."""
+    with browser.new_context(viewport={"width": 375, "height": 700}) as context:
+        visit = Visit(context, site, "404.html")
+        session = context.new_cdp_session(visit.page)
+        session.send("Emulation.setCPUThrottlingRate", {"rate": 4})
+        bits = dict(latency=40, downloadThroughput=10e6 / 8, uploadThroughput=10e6 / 8)
+        session.send("Network.enable")
+        session.send("Network.emulateNetworkConditions", {"offline": False, **bits})
+        visit.page.goto(f"{site}/{path}", wait_until="load")
+        yield visit
+
+
+def first_page_and_search(browser: Browser, site: str) -> list[tuple[str, str]]:
+    with on_a_phone(browser, site, page_of("hero")) as visit:
+        hero = visit.widget("hero")
+        taps = [hero.evaluate(TAP) for _ in range(3)]
+        rows = [("first page, tap → letter, slowest of 3", f"{max(taps):.0f} ms")]
+        visit.page.keyboard.press("Control+k")
+        box = visit.page.get_by_role("combobox", name="Search")
+        box.fill("softmax")
+        visit.page.locator("#search-list a").first.wait_for()
+        queries = "why divide by √d", "positional encodng", "attention is all you need"
+        keys = [visit.page.evaluate(TYPES, [box.element_handle(), query]) for query in queries]
+        return [*rows, ("search, key → results, slowest", f"{max(keys):.0f} ms")]
+
+
 def main() -> None:
     with browser_and_site() as (browser, site):
         print(f"Chromium {browser.version} on {processor().partition(',')[0]}")
@@ -165,6 +214,7 @@ def main() -> None:
             table([stem, ""], measure(browser, site, edit_of(stem)))
         if not sys.argv[1:]:
             table(["generation, writing", ""], written(browser, site))
+            table(["as on a phone", ""], first_page_and_search(browser, site))
 
 
 if __name__ == "__main__":

@@ -123,10 +123,17 @@ def test_nothing_is_loaded_before_it_starts_and_it_pauses_and_goes_back(
     button(widget, "One step").click()
     far(widget, f"=== {steps + 1}")
     settled(widget)
+    trained = losses(widget)
     button(widget, "Back to step 0").click()
     far(widget, "=== 0")
     settled(widget)
     assert inputs_of(widget) == first
+    button(widget, "Undo").click()  # the run is there again, and not trained once more
+    far(widget, f"=== {steps + 1}")
+    settled(widget)
+    assert losses(widget) == trained
+    button(widget, "Back to step 0").click()
+    far(widget, "=== 0")
     while not any("-step-0.onnx.gz" in url for url in visit.requests):
         visit.page.wait_for_timeout(20)  # the browser may tell of it later than the page answers
 

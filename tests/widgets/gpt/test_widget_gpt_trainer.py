@@ -367,6 +367,10 @@ def test_one_looks_back_at_what_was_written_and_at_the_maps(visit: Visit) -> Non
         assert widget.locator(".newest .written").text_content() == text
         assert widget.evaluate(map_now) == pixels
     expect(widget).to_contain_text("Now: step 2")
+    widget.get_by_role("button", name="Back to step 0").click()
+    expect(widget.get_by_label("look back")).to_be_disabled()
+    widget.get_by_role("button", name="Undo").click()
+    expect(widget.get_by_label("look back")).to_have_attribute("max", "2")  # as it was left
 
 
 def saved_file(widget: Locator, folder: Path) -> Path:

@@ -8,7 +8,8 @@ const REPORT_MS = 100; // ms between two reports of a training
 const SMOOTH = 40; // ms: so often the worker hears messages
 
 /** @type {any} the training that is kept: its state, and the loss of each step */
-let run = { key: "" };
+let run = { key: "", losses: [] };
+let left = run; // the one before it, to which Undo leads back
 let halted = false;
 const texts = new Map(); // number -> a reader's own text
 let turn = Promise.resolve(); // messages are answered one after the other
@@ -16,8 +17,8 @@ let turn = Promise.resolve(); // messages are answered one after the other
 const acts = {
   train,
   text: async ({ id, text }) => void texts.set(id, text),
-  forget: async () => void (run = { key: "" }),
-  state: async () => (run.losses?.length ? stateOf(run) : null),
+  forget: async () => leave({ key: "", losses: [] }),
+  state: async () => (run.losses.length ? stateOf(run) : null),
   restore: async ({ spec, inputs, saved }) => {
     run = await begin(spec, inputs, saved);
     return run.losses.length;
@@ -46,6 +47,12 @@ onmessage = ({ data }) => {
 const keyOf = (spec, inputs) =>
   JSON.stringify(spec.facts.training.settings.map((name) => inputs[name]));
 
+/** Another run now; one that was restored may have begun elsewhere, and is not returned to. */
+function leave(next) {
+  if (run.losses.length && !run.restored) left = run;
+  run = next;
+}
+
 /** Where a training starts, or goes on from what was `saved` of it. */
 async function begin(spec, inputs, saved, task = undefined) {
   const { fills } = spec.facts.training;
@@ -59,6 +66,7 @@ async function begin(spec, inputs, saved, task = undefined) {
     square: await tensorOf(saved?.square ?? zeros()),
     count: await tensorOf(Float32Array.of(saved?.count ?? 0), []),
     losses: [...(saved?.losses ?? [])],
+    restored: Boolean(saved),
     generator: saved ? saved.generator : GENERATOR, // of its first steps
     seen: null, // what its looks showed last
   };
@@ -92,9 +100,11 @@ async function train({ spec, inputs, task: address, stem }, part) {
     const own = `${stem}-${name}-${inputs.form}`;
     return openGraph(own).then(() => runGraph(own, { parameters: run.parameters, ...feeds }));
   };
-  if (run.key !== keyOf(spec, inputs) || run.losses.length > inputs.steps) {
-    run = await begin(spec, inputs, undefined, task);
-  }
+  const [key, { steps }] = [keyOf(spec, inputs), inputs];
+  if (steps && run.losses.length !== steps && left.key === key && left.losses.length === steps)
+    leave(left);
+  else if (run.key !== key || run.losses.length > steps)
+    leave(await begin(spec, inputs, undefined, task));
   if (inputs.steps > run.losses.length) await openGraph(graph);
   const shown = async () => {
     run.seen = plain(await task.look({ inputs, context, spec, run, look, numbers }));

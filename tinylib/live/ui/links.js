@@ -6,6 +6,8 @@ import { linksTo, problem, readLink, writeLink } from "../page/inputs.js";
 const OLDER =
   "This link was made with an older generator of random numbers: the same seed draws others now.";
 
+const THANKS_MS = 8000; // for which it is said that the link was copied
+
 /**
  * Put a link to what the widget shows into the address and the clipboard. A view may say by
  * `toShare()` to which `page` it leads, the `state` that it holds, if any, and a `message` on it.
@@ -21,7 +23,9 @@ export async function share(widget, id) {
   const link = `${page}${hash}`;
   try {
     await navigator.clipboard.writeText(link);
-    widget.announce(`The link is in the clipboard. ${message}`, "hint");
+    const thanks = `The link is in the clipboard. ${message}`;
+    widget.announce(thanks, "hint");
+    setTimeout(() => widget.problemLine.textContent === thanks && widget.announce(""), THANKS_MS);
   } catch {
     // no permission, or not a secure page: let the reader copy it
     widget.linkField.hidden = false;

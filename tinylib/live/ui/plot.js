@@ -2,6 +2,7 @@
 
 import { resized } from "./boxes.js";
 import { h, setAttribute, setText, svgPart } from "./dom.js";
+import { times } from "./numbers.js";
 import { fillList } from "./sentences.js";
 
 /**
@@ -79,12 +80,9 @@ function keepApart(element, svg, curves) {
     const far = area.width - wide - 8;
     const both = (by) => [by, -by];
     const [aside, downward] = line?.classList.contains("y")
-      ? [
-          [0, -far / 2, -far],
-          [0, step],
-        ]
+      ? [[0, -far / 4, -far / 2, (-3 * far) / 4, -far], [0]] // on its line, never at another
       : line
-        ? [both(wide + 4).concat(0), [0, step, 2 * step, 3 * step]]
+        ? [[0, (wide + 4) * (line.classList.contains("late") ? 1 : -1)], times(5, (i) => i * step)]
         : [[0, wide / 2 + 9, wide + 9].flatMap(both), [0, step / 2, step, 2 * step].flatMap(both)];
     const places = downward.flatMap((down) =>
       aside.map((across) => ({
@@ -92,7 +90,7 @@ function keepApart(element, svg, curves) {
         ...{ top: top + down, bottom: bottom + down },
       })),
     );
-    const others = marks.filter(({ mark }) => mark !== line);
+    const others = marks.filter(({ mark }) => !line || !mark.matches(".rule"));
     const atTip = names[i].matches(".named"); // of an arrow, whose own lines end there
     const cost = (box) => {
       const moved = box.across || box.down;
@@ -258,5 +256,6 @@ plane.style = `
 .rule b { position: absolute; white-space: nowrap; font-weight: 600; }
 .rule.x b { bottom: 100%; left: -2px; padding-bottom: 2px; }
 .rule.x.late b { left: auto; right: -2px; }
-.rule.y b { right: 4px; bottom: 2px; font-weight: 500; }
+.rule.y b { right: 4px; bottom: 0; padding: 0 4px; font-weight: 500; line-height: 1.1;
+  background: var(--ground); transform: translateY(50%); }
 `;

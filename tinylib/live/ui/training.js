@@ -446,7 +446,10 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
     const next = { ...inputs, steps: state.losses.length };
     await ask(stem, { act: "restore", spec: widget.spec, inputs: next, saved: state });
     widget.remember(Symbol("restore"));
-    widget.past = newPast(keyOf(widget, next), widget.model.get("outputs").losses, state.past);
+    widget.past = newPast(keyOf(widget, next), widget.model.get("outputs").losses, {
+      ...state.past,
+      restored: true,
+    });
     widget.send(next);
   };
   const settingsOf = (inputs) =>
@@ -685,7 +688,8 @@ function smoothed(losses, span) {
 
 /**
  * What the run on show was like before this step: `measured` and `shares` as lossCurve() draws
- * them, `snapshots` as a view keeps them. Another run, or one that begins again, has another past.
+ * them, `snapshots` as a view keeps them. Another run, or one that begins again, has another past;
+ * where Undo returns to the run before it, that past returns, too.
  */
 export function pastOf(widget) {
   const key = keyOf(widget, widget.inputs);
@@ -695,8 +699,11 @@ export function pastOf(widget) {
   const stale = past && past.key !== key ? losses : past?.stale;
   const steps = losses === stale ? 0 : losses.shape[0];
   if (past?.key !== key || steps < past.steps) {
+    if (past?.steps && !past.restored) widget.left = past;
     widget.past = newPast(key, stale);
   }
+  const { left } = widget;
+  if (steps && !widget.past.steps && left?.key === key && left.steps === steps) widget.past = left;
   return Object.assign(widget.past, { steps, known: losses !== stale });
 }
 
@@ -875,9 +882,9 @@ lossCurve.style = `${plane.style}
 .rule:is(.soft, .flag) b { text-shadow: 0 0 2px var(--ground), 0 0 2px var(--ground),
   0 0 2px var(--ground); }
 .rule.x.flag { border-left: 1.5px dashed var(--tone, var(--text)); }
-.rule.x.flag b { top: 30%; bottom: auto; left: 4px; padding: 0; line-height: 1.3;
-  color: var(--tone, var(--text)); }
-.rule.x.flag.late b { left: auto; right: 6px; }
+.rule.x.flag b { top: 2px; bottom: auto; left: 0; padding: 0 4px; line-height: 1.3;
+  color: var(--tone, var(--text)); background: var(--ground); }
+.rule.x.flag.late b { left: auto; right: 2px; }
 .flag ~ .flag b { margin-top: 1.3em; } .flag ~ .flag ~ .flag b { margin-top: 2.6em; }
 .flag ~ .flag ~ .flag ~ .flag b { margin-top: 3.9em; }
 .flag ~ .flag ~ .flag ~ .flag ~ .flag b { margin-top: 5.2em; }
