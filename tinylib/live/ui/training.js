@@ -446,10 +446,8 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
     const next = { ...inputs, steps: state.losses.length };
     await ask(stem, { act: "restore", spec: widget.spec, inputs: next, saved: state });
     widget.remember(Symbol("restore"));
-    widget.past = newPast(keyOf(widget, next), widget.model.get("outputs").losses, {
-      ...state.past,
-      restored: true,
-    });
+    const past = { ...state.past, restored: true };
+    widget.past = newPast(keyOf(widget, next), widget.model.get("outputs").losses, past);
     widget.send(next);
   };
   const settingsOf = (inputs) =>
@@ -712,18 +710,8 @@ function keyOf(widget, inputs) {
   return JSON.stringify(widget.spec.facts.training.settings.map((one) => inputs[one]));
 }
 const newPast = (key, stale, { looks: snapshots = [], ...more } = /** @type {any} */ ({})) => ({
-  ...{
-    key,
-    stale,
-    steps: 0,
-    measured: [],
-    shares: [],
-    snapshots,
-    reached: [],
-    unmet: {},
-    trend: [],
-  },
-  ...more,
+  ...{ key, stale, snapshots },
+  ...{ steps: 0, measured: [], shares: [], reached: [], unmet: {}, trend: [], ...more },
 });
 
 const OLD = 3; // runs before that stay in sight: the first one, and the newest
