@@ -6,7 +6,7 @@ const KEY = "road-to-gpt";
 /**
  * @typedef {{ sections: string[], of: number, answers: Record<string, number[]> }} Chapter
  * @typedef {{ tries?: number, solved?: "half" | "whole", picks?: string[], numbers?: string[],
- *   draft?: string, task?: string, form?: string }} Exercise  task: what the draft was begun from
+ *   draft?: string, task?: string, form?: string, bugs?: string[] }} Exercise  task: what the draft was begun from
  * @typedef {{ version: 1, chapters: Record<string, Chapter>, last?: Record<string, string>,
  *   exercises?: Record<string, Exercise>, pieces?: Record<string, { text: string }> }} State
  */
@@ -90,6 +90,7 @@ const isExercise = (one) =>
   isOptional(one.solved, (how) => how === "half" || how === "whole") &&
   isOptional(one.picks, (picks) => all(picks, "string")) &&
   isOptional(one.numbers, (numbers) => all(numbers, "string")) &&
+  isOptional(one.bugs, (bugs) => all(bugs, "string")) &&
   isOptional(one.draft, isText) &&
   isOptional(one.form, isText) &&
   isOptional(one.task, isText);

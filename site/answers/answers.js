@@ -1,6 +1,7 @@
 // Every exercise can be answered where it stands. Its forms are made when it comes near the screen.
 
 import { keep, load } from "../store.js";
+import { bugForm, bugsOf } from "./bug.js";
 import { gapsForm } from "./gaps.js";
 import { numbersForm } from "./numbers.js";
 import { announce, el, statusLine } from "./words.js";
@@ -79,12 +80,17 @@ function formsOf(place, name, table) {
       title: "Write numbers",
       make: () => numbersForm(table.numbers, insight, exercise),
     },
+    bug: {
+      title: "Find the bug",
+      make: () => bugForm(place, name, table, exercise),
+    },
     write: {
       title: "Write Python",
       make: async () => (await import("./write.js")).writeForm(place, name, exercise),
     },
   };
   if (!table.numbers) delete forms.numbers;
+  if (!bugsOf(table).length) delete forms.bug;
   const panels = {};
   const tabs = Object.entries(forms).map(([form, { title }]) => {
     const tab = el("button", { type: "button", textContent: title, onclick: () => show(form) });

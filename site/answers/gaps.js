@@ -16,7 +16,7 @@ const LETTERS = { r: "right", w: "wrong", x: "raised" };
 
 /** The place of a filling in the table, in which the last gap changes first.
  * @param {Table} table @param {number[]} picks */
-const placeOf = ({ pieces }, picks) =>
+export const placeOf = ({ pieces }, picks) =>
   picks.reduce((at, pick, gap) => at * pieces[gap].length + pick, 0);
 
 /** The picks at a place of the table.
@@ -44,9 +44,9 @@ export function verdictAt({ messages, cases, yours, verdicts }, place) {
   return { kind: LETTERS[messages[message][0]], message: messages[message].slice(1), example };
 }
 
-/** Of the right fillings the one that shares the most pieces with this one.
+/** Of the right fillings the one that shares the most pieces with this one, or the first.
  * @param {Table} table @param {number[]} picks */
-function nearestRight(table, picks) {
+export function rightPicks(table, picks = []) {
   const apart = (other) => other.filter((pick, gap) => pick !== picks[gap]).length;
   const count = table.verdicts.length / 3;
   return Array.from({ length: count }, (_, place) => place)
@@ -155,7 +155,7 @@ export function gapsForm(table, exercise) {
 
   /** Name a gap that is wrong, with the lesson of what stands there. */
   function point() {
-    const right = nearestRight(table, picks);
+    const right = rightPicks(table, picks);
     const wrong = picks.findIndex((pick, gap) => pick !== right[gap]);
     if (wrong < 0) return;
     const verdict = exercise.said.querySelectorAll(".verdict");

@@ -23,7 +23,7 @@ import torch
 from torch._tensor import Grad, NotHere, refused
 
 import tinylib.exercises
-from tinylib.exercises import advice, hints, misspelt
+from tinylib.exercises import _rounded, _show, advice, hints, misspelt, same
 
 FILE = "answer.py"  # the name under which Python runs what the reader wrote
 OWN = (FILE, "my_gpt.py")  # or, for a piece of the reader's file
@@ -216,6 +216,40 @@ def check(stem, slug, source):
             return _verdict("raised", found)
         called = f"\nwhen the check calls answer({', '.join(check.inputs)})"
         return _checked(check, lambda: check(namespace["answer"]), called)
+
+    return verdict_on(source, judge)
+
+
+def _source(name, value):
+    """A line of Python that makes an input, or says what it is."""
+    if isinstance(value, torch.Tensor):
+        return f"{name} = torch.tensor({_rounded(value.tolist())})".replace("'", "")
+    plain = isinstance(value, (bool, int, float, str, list, tuple, dict))
+    return f"{name} = {value!r}" if plain else f"# {name}: {_show(value)}"
+
+
+def inputs(stem, slug):
+    """Inputs of an exercise as Python, to be changed: those that a check begins with."""
+    check = getattr(importlib.import_module(f"tinylib.exercises.{stem}"), f"check_{slug}")
+    lines = [_source(*one) for one in zip(check.inputs, next(iter(check.cases())), strict=True)]
+    return _verdict("open", "", "\n".join(lines))
+
+
+def compare(stem, slug, program, source):
+    """What a program, and the solution, give for the inputs that a reader writes."""
+    check = getattr(importlib.import_module(f"tinylib.exercises.{stem}"), f"check_{slug}")
+
+    def judge(code):
+        case = zip(check.inputs, next(iter(check.cases())), strict=True)
+        namespace = {"torch": torch, "np": numpy, **dict(case)}
+        exec(code, namespace)
+        case = [namespace[name] for name in check.inputs]
+        given, right = check._compiled(program), check.solve
+        outputs = [function(*copy.deepcopy(case)) for function in (given, right)]
+        alike = "Here both give the same, so a test with these inputs would not find the bug."
+        differ = "Here they differ, so a test with these inputs would find the bug."
+        example = check._example(case, *outputs).replace("your answer", "the program")
+        return _verdict("open", alike if same(*outputs) else differ, example)
 
     return verdict_on(source, judge)
 
