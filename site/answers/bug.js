@@ -10,7 +10,8 @@ const LINES = 4; // of a program, its first one included: in a shorter one there
 /**
  * @typedef {import("./gaps.js").Table} Table
  * @typedef {{ name: string, piece: string, lines: string[], at: number[], message: string,
- *   example: string }} Bug  the program's lines, at which of them it is wrong, and what torch says
+ *   example: string, solution: string[] }} Bug  the program's lines, at which of them it is wrong,
+ *   and what torch says
  */
 
 /** A text without its numbers: two outputs of one shape are alike in it. */
@@ -52,7 +53,9 @@ export function bugsOf(table) {
       const [first, last] = spans[gap];
       const span = lines.slice(first, last + 1).map((_, i) => first + i);
       const at = span.filter((line) => !solution.includes(lines[line]));
-      return at[0] > 0 ? [{ name: `${gap} ${piece}`, piece, lines, at, message, example }] : [];
+      return at[0] > 0
+        ? [{ name: `${gap} ${piece}`, piece, lines, at, message, example, solution }]
+        : [];
     }),
   );
 }
@@ -122,7 +125,12 @@ export function bugForm(place, name, table, exercise) {
       const lines = program.querySelectorAll("button");
       lines.forEach((one) => (one.disabled = true));
       const how = missed ? `You found it at line ${i}, after ${missed + 1} lines.` : "";
-      const said = { kind: "right", message: `Line ${i} is wrong. ${bug.message}` };
+      const should = bug.solution.filter((text) => !bug.lines.includes(text)).join("\n");
+      const said = {
+        kind: "right",
+        message: `Line ${i} is wrong. ${bug.message}`,
+        example: should,
+      };
       announce(
         exercise.said,
         verdictOf(said, ...(how ? [el("p", { className: "how" }, how)] : [])),
