@@ -58,12 +58,18 @@
     while (cell.nextElementSibling) after.append(cell.nextElementSibling);
     const note = make("span", { id: `waits-${i + 1}`, role: "status" }, "Try it first");
     notes.push(note);
+    const isLast = i === screens.length - 1;
+    const click = () => (isLast ? after.scrollIntoView({ block: "center" }) : go(i + 1));
+    const offer = isLast ? "See your picture" : "Continue";
     const button = /** @type {HTMLButtonElement} */ (
-      make("button", { type: "button", click: () => go(i + 1) }, "Continue")
+      make("button", { type: "button", click }, offer)
     );
     button.setAttribute("aria-describedby", note.id);
-    const row = i < screens.length - 1 ? [make("div", { class: "onward" }, note, button)] : [];
-    cell.after(make("div", { class: "below" }, after, ...row));
+    const row = make("div", { class: "onward" }, note, button);
+    const below = make("div", { class: "below" }, row);
+    cell.after(below);
+    if (isLast) below.after(after);
+    else below.prepend(after);
     headingOf(screen).tabIndex = -1;
     const listen = (event) => finished(i, event.detail);
     screen.addEventListener("tl:done", listen);
@@ -89,10 +95,12 @@
 
   /** A widget or its model has not come, or does not run here: the reader can go on without it. */
   function release(i) {
-    if (i === screens.length - 1) return finished(i, { what: "card" });
+    if (kept.done.includes(i)) return;
     without.add(i);
-    if (!kept.done.includes(i)) notes[i].textContent = "It does not run here: go on without it.";
-    show();
+    notes[i].textContent = "It does not run here: go on without it.";
+    if (i < screens.length - 1) return show();
+    buttons[i].textContent = "Go on";
+    finished(i, { what: "card" });
   }
 
   const go = (i) => {

@@ -112,12 +112,12 @@ function drawCard(canvas, content) {
     context.textAlign = "left";
     context.restore();
   }
-  const course = `650 28px ${SANS}`;
+  const course = `650 24px ${SANS}`;
   context.font = course;
   const wide = context.measureText(content.course).width;
   const room = CARD_WIDTH - 2 * MARGIN;
   write(content.course, CARD_WIDTH - MARGIN - wide, 96, course, lightInk("soft"));
-  write(content.title, MARGIN, 96, `700 52px ${SANS}`, lightInk("text"), room - wide - GUTTER);
+  write(content.title, MARGIN, 96, `700 46px ${SANS}`, lightInk("text"), room - wide - GUTTER);
   write(content.foot, MARGIN, 550, `400 28px ${SANS}`, lightInk("text"), room);
   write(content.address, MARGIN, 592, `400 23px ${SANS}`, lightInk("blue"), room);
   setAttribute(canvas, "aria-label", described(content));

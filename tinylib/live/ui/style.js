@@ -20,7 +20,7 @@ const TOUR = `
 @container widget (max-width: 37.5rem) {
   .tour .paper { height: 8.125rem; }
   .tour .row > .stage .paper { height: 4.625rem; }
-  .tour .page-of { height: 6lh; }
+  .tour .page-of { height: calc(6lh + 1.375rem); }
 }
 `;
 

@@ -370,6 +370,7 @@ versus.style = `
 .written i { font-family: system-ui, sans-serif; font-size: var(--size-note); font-style: normal; }
 @container widget (max-width: 40rem) {
   .frame:not(.tour) .newest { order: -1; }
+  .tour .begin .success { min-height: 3.2rem; }
   .tour .versus { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; }
   .tour .written { padding: 6px; font-size: var(--size-note); min-height: 15.6em; }
 }
@@ -485,7 +486,7 @@ const runName = (widget) => (inputs) =>
 const RULES = [
   ["letters", "it now knows which letters are frequent."],
   ["pairs", "it now knows which letters follow each other."],
-  ["triples", "it now predicts better than a table of triples, which knows the last two letters."],
+  ["triples", "it now uses more than the last two letters."],
 ];
 const beats =
   (n) =>
@@ -511,7 +512,7 @@ const BY_HEART = {
 };
 export const success = {
   goal: "The goal: it predicts better than tables that count letters, pairs and triples.",
-  inTour: "Half a minute later there is a picture of what it has learned.",
+  inTour: "After half a minute there is a picture to send.",
   milestones: [
     BY_HEART,
     ...RULES.map(([name, sentence], n) => ({

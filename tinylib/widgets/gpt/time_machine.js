@@ -359,7 +359,7 @@ function doubts(widget) {
     update({ step }) {
       here(step, letters[step]);
       const many = Math.round(letters[step]);
-      setText(message, `As unsure as if ${many} letters were equally likely`);
+      setText(message, `It hesitates among about ${many} letters`);
     },
   };
 }
