@@ -59,7 +59,12 @@
     const note = make("span", { id: `waits-${i + 1}`, role: "status" }, "Try it first");
     notes.push(note);
     const isLast = i === screens.length - 1;
-    const click = () => (isLast ? after.scrollIntoView({ block: "center" }) : go(i + 1));
+    const click = () => {
+      if (!isLast) return go(i + 1);
+      below.remove();
+      after.focus({ preventScroll: true });
+      after.scrollIntoView({ block: "end" });
+    };
     const offer = isLast ? "See your picture" : "Continue";
     const button = /** @type {HTMLButtonElement} */ (
       make("button", { type: "button", click }, offer)
@@ -68,7 +73,7 @@
     const row = make("div", { class: "onward" }, note, button);
     const below = make("div", { class: "below" }, row);
     cell.after(below);
-    if (isLast) below.after(after);
+    if (isLast) below.after(Object.assign(after, { tabIndex: -1 }));
     else below.prepend(after);
     headingOf(screen).tabIndex = -1;
     const listen = (event) => finished(i, event.detail);

@@ -4,16 +4,7 @@ import { bytesOf, idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from 
 import { plainly } from "../page/words.js";
 import { results } from "./boxes.js";
 import { offers } from "./controls.js";
-import {
-  AS_IS,
-  AS_TYPED,
-  h,
-  isComposing,
-  notifyPage,
-  setAttribute,
-  setHeat,
-  setText,
-} from "./dom.js";
+import { AS_IS, AS_TYPED, h, notifyPage, setAttribute, setHeat, setText } from "./dom.js";
 import { lines } from "./lines.js";
 import { shaded } from "./look.js";
 import { percent } from "./numbers.js";
@@ -234,7 +225,7 @@ export function text(widget, name, label, also = (_next, _widget) => {}, oneLine
   const meant = (text) => plainly(text, (sign) => knows(vocabulary, sign));
   const typed = typing(widget, name, box, wrong, also, tally, meant);
   const end = (event) => {
-    if (event.key !== "Enter" || isComposing(event)) return;
+    if (event.key !== "Enter") return;
     event.preventDefault();
     box.dispatchEvent(new Event("input")); // what stands there is used, if nothing was typed, too
     box.blur(); // and a phone's keyboard is off what is written
@@ -402,7 +393,7 @@ export function translated(widget, label, read) {
       glossed(list, words, below);
       faults.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault));
       const wrong = faults.includes(true) ? "✗ Not what the English says." : "";
-      setText(message, lost || wrong || "✓ No word lost, and none added.");
+      setText(message, lost || wrong || "✓ No word got lost.");
       if (inputs.source === widget.model.get("offered").at(-1)?.source) notifyPage(widget);
     },
   };

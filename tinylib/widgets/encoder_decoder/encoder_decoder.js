@@ -180,6 +180,6 @@ export default live(
     query: -1,
     wide: true,
     answer: "ol.said:not(.plain)",
-    tour: (ui) => [ui.use(lengths, "source"), ui.use(translated, "With 120 numbers:", judged)],
+    tour: (ui) => [ui.use(lengths, "source"), ui.use(translated, "The first:", judged)],
   },
 );

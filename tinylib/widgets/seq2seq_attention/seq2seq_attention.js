@@ -385,6 +385,6 @@ export default live(
     wide: true,
     main: ".mapped",
     answer: ".french",
-    tour: (ui) => [ui.use(translated, "With attention:", judged)],
+    tour: (ui) => [ui.use(translated, "The second:", judged)],
   },
 );

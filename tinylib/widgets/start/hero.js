@@ -312,7 +312,6 @@ function stage(widget) {
   const place = (n) => Object.assign(h("span", { role: "option", id: `place-${n}` }), { place: n });
   const follow = followEnd(paper);
   let begun = false;
-  let written; // the outputs of the last text that the page was told of
 
   /** The curve runs above the line, or along the gaps between lines and the margin. */
   const draw = () => {
@@ -342,15 +341,11 @@ function stage(widget) {
     reset() {
       widget.cursor = undefined;
     },
-    update({ choices, prompt }) {
+    update({ choices }) {
       const { names, T, M, lookBack } = viewOf(widget);
-      const outputs = widget.model.get("outputs");
       widget.go ??= h("button"); // a page may show no button that writes on
       if (!begun) play.begin();
-      const asked = begun && choices.at(-1) === TO_LINE_END && isWhole(widget);
-      if (asked && written !== outputs)
-        notifyPage(widget, { what: "written", prompt, text: names.slice(T).join("") });
-      [begun, written] = [true, isWhole(widget) ? outputs : written];
+      begun = true;
       const cursor = cursorOf(widget);
       const best = toured ? null : lookBack(cursor);
       const heated = (item, t) => {
