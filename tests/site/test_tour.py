@@ -83,7 +83,7 @@ def lengthen(page: Page) -> None:
     expect(slider).not_to_be_visible()  # the reader predicts first
     screen(page, 6).locator("summary").first.click()
     slider.press("End")
-    expect(screen(page, 6).get_by_text("got lost.")).to_be_visible()
+    expect(screen(page, 6).get_by_text("man” got lost.")).to_be_visible()
     for part in ("summary", "p"):  # the answer that was chosen, which is wrong, and why
         expect(screen(page, 6).locator(f"details.wrong {part}").first).to_be_visible()
     expect(screen(page, 6).get_by_text("homme")).to_be_visible()  # of the second machine alone

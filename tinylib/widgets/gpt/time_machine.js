@@ -73,8 +73,9 @@ function timeSlider(widget) {
   const { steps } = widget.spec.facts;
   const last = steps.length - 1;
   const offer = isCalm() ? "Step" : "Play";
-  const stay = isToured(widget.model) ? READ_IN_TOUR_MS : READ_MS;
-  let [begun, timer] = [false, 0];
+  const toured = isToured(widget.model); // then the first one is seen before
+  const stay = toured ? READ_IN_TOUR_MS : READ_MS;
+  let [begun, timer] = [toured, 0];
   let playing = ""; // the inputs that it has made last
   const go = (to) => {
     begun = true;
