@@ -51,7 +51,7 @@
   // --- a screen: what follows its widgets is shown once the reader has done what it asks for
 
   const notes = []; // of each screen: what is still to be done
-  const without = new Set(); // screens whose widget does not run here: they can be left all the same
+  const without = new Set(); // screens whose widget does not run here: they can be left
   const buttons = screens.map((screen, i) => {
     const cell = [...screen.querySelectorAll(":scope > .cell")].at(-1);
     const after = make("div", { class: "after", role: "status" });

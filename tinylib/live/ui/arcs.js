@@ -50,8 +50,9 @@ function arcs(view, from, middles) {
 
 /**
  * The arcs above the words, each with a point where it lands and, if it is strong and they are
- * `numbered`, its head's number. `draw(view, chosen, middles)` takes { words, questions: [{ name, head, on, weights,
- * answered }] }, the place of the chosen word, and the middle of each column in pixels.
+ * `numbered`, its head's number. `draw(view, chosen, middles)` takes { words, questions: [{ name,
+ * head, on, weights, answered }] }, the place of the chosen word, and the middle of each column in
+ * pixels.
  */
 export function arcDrawing(numbered = true) {
   const [bows, badges] = [svgPart("g"), svgPart("g")];
@@ -202,7 +203,8 @@ export function lookingBack(widget, answers) {
       setText(digit, String(predicted));
       setText(verdict, right ? "✓" : "✗");
       setAttribute(digit, "class", right ? "said" : "said wrong");
-      const lost = `Without this head the model no longer finds it: it says ${predicted}, not ${truth}.`;
+      const now = `it says ${predicted}, not ${truth}.`;
+      const lost = `Without this head the model no longer finds it: ${now}`;
       setText(message, question.on ? "" : lost);
       return !question.on;
     }

@@ -144,7 +144,7 @@ verdict.style = `
 `;
 
 /** What the tour shows: the French, each word with its meaning, and what is wrong with it. */
-function judged(widget, inputs, { tokens }) {
+function translationOf(widget, inputs, { tokens }) {
   const english = widget.words("S", inputs);
   const { french: words, faults } = compared(widget, english, tokens.data);
   const gone = lostIn(widget, english, words);
@@ -180,6 +180,6 @@ export default live(
     query: -1,
     wide: true,
     answer: "ol.said:not(.plain)",
-    tour: (ui) => [ui.use(lengths, "source"), ui.use(translated, "The first:", judged)],
+    tour: (ui) => [ui.use(lengths, "source"), ui.use(translated, "The first:", translationOf)],
   },
 );

@@ -244,7 +244,7 @@ const lookOf = (widget) => {
 };
 
 /** What was written; before the first step, line after line of it would mean nothing. */
-const saidBy = ({ said, steps }) => (steps ? said.join("") : said.join("").replace(/\s+/g, " "));
+const textOf = ({ said, steps }) => (steps ? said.join("") : said.join("").replace(/\s+/g, " "));
 
 /** Note what is seen now, among what was seen before in this run. */
 function noted(widget, outputs) {
@@ -322,7 +322,7 @@ function versus(widget) {
     if (place.look === look) return;
     place.look = look;
     // Words, not letters: those of some scripts are joined, and an emoji may have several.
-    const words = saidBy(look).split(/(?<=\s)/);
+    const words = textOf(look).split(/(?<=\s)/);
     const parts = words.map((word) => Object.assign(h("span"), { textContent: word }));
     place.text.replaceChildren(h("b", look.given.join("")), ...parts);
     if (place === before || look !== pastOf(widget).snapshots.at(-1)) return;
@@ -629,7 +629,7 @@ function card(widget) {
       own ? given.join("") : given.join("").replace(/^\S*\s+(?=\S)/, "… ");
     const side = (look) => ({
       head: stepOf(widget, look),
-      text: trimmed(begun(look) + saidBy(look)),
+      text: trimmed(begun(look) + textOf(look)),
     });
     const ready = now !== first;
     return {

@@ -359,7 +359,7 @@ wordsNext.style = `${candidateList.style}
 `;
 
 /** What the tour shows: below each French word the one that it attends to, and what is wrong. */
-function judged(widget, inputs, outputs) {
+function translationOf(widget, inputs, outputs) {
   if (!answers(widget, inputs, outputs)) return undefined;
   const { english, rows } = written(widget, inputs, outputs);
   const french = rows.filter(({ ended }) => !ended);
@@ -385,6 +385,6 @@ export default live(
     wide: true,
     main: ".mapped",
     answer: ".french",
-    tour: (ui) => [ui.use(translated, "The second:", judged)],
+    tour: (ui) => [ui.use(translated, "The second:", translationOf)],
   },
 );
