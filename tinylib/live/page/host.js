@@ -332,6 +332,7 @@
     } else {
       start(preview, counts[stem] > 1 ? `${stem}-${counts[stem]}` : stem).catch((error) => {
         const what = `${computed} The live widget could not be loaded`;
+        preview.classList.add("failed");
         why.textContent = `${what}: ${error.message}`;
       });
     }

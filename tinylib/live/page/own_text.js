@@ -85,7 +85,7 @@ export function usable(text, [fewest, most]) {
     return {
       error:
         `The text has ${counted(length)} characters: give ${counted(fewest)} or more, ` +
-        "so that there is something to learn and something to be held out.",
+        "so that there is enough to learn from.",
     };
   }
   const kept = length > most ? characters.slice(0, most) : characters;

@@ -1,10 +1,9 @@
 // Arcs from a word to the words that attention heads attend to from it.
 
 import { resized, scroller } from "./boxes.js";
-import { h, setAttribute, setText, svgPart } from "./dom.js";
+import { h, setAttribute, setText, svgPart, notifyPage } from "./dom.js";
 import { animate } from "./motion.js";
 import { format, percent } from "./numbers.js";
-import { finish } from "./parts.js";
 import { fillList } from "./sentences.js";
 
 const TALL = 84; // px: the drawing's height
@@ -50,11 +49,12 @@ function arcs(view, from, middles) {
 }
 
 /**
- * The arcs above the words, each with a point where it lands and, if it is strong, its head's
- * number. `draw(view, chosen, middles)` takes { words, questions: [{ name, head, on, weights,
- * answered }] }, the place of the chosen word, and the middle of each column in pixels.
+ * The arcs above the words, each with a point where it lands and, if it is strong and they are
+ * `numbered`, its head's number. `draw(view, chosen, middles)` takes { words, questions: [{ name,
+ * head, on, weights, answered }] }, the place of the chosen word, and the middle of each column in
+ * pixels.
  */
-export function arcDrawing() {
+export function arcDrawing(numbered = true) {
   const [bows, badges] = [svgPart("g"), svgPart("g")];
   const element = svgPart("svg", { height: String(TALL), role: "img" }, bows, badges);
   const bow = () => svgPart("g");
@@ -74,7 +74,7 @@ export function arcDrawing() {
         setAttribute(one, "opacity", (0.25 + 0.75 * share).toFixed(3));
       });
     });
-    fillList(badges, every, badge, (g, { head, label, kind }) => {
+    fillList(badges, numbered ? every : [], badge, (g, { head, label, kind }) => {
       setAttribute(g, "class", `badge ${kind}`);
       setAttribute(g, "visibility", label ? "visible" : "hidden");
       if (label) setAttribute(g, "transform", `translate(${label.map((n) => n.toFixed(1))})`);
@@ -142,7 +142,7 @@ const SHAKE = [0, -6, 5, -4, 3, 0].map((by) => ({ transform: `translateX(${by}px
  * and from the one that is chosen springs the arc of one head. Or one head can be switched off.
  */
 export function lookingBack(widget, answers) {
-  const { element: arched, draw: drawArc } = arcDrawing();
+  const { element: arched, draw: drawArc } = arcDrawing(false);
   setAttribute(arched, "aria-label", "no word is chosen yet");
   const line = h("div.tokens");
   const box = scroller({ class: "line", tabindex: "-1" }, arched, line);
@@ -158,7 +158,7 @@ export function lookingBack(widget, answers) {
   const [digit, verdict] = [h("b.said"), h("b.verdict")];
   const asking = h(
     "div.asking",
-    h("p", "Which number does the partner of “)” wear? The model says", digit, verdict),
+    h("p", "Which number is below the partner of “)”? The model says", digit, verdict),
     h("label", power, h("span", "the head that looks for partners")),
   );
   const switches = widget.model.get("view") === "tour-switch";
@@ -196,18 +196,15 @@ export function lookingBack(widget, answers) {
     }
   };
   let found = false; // the partner of a bracket has been looked for
-  const describe = ({ words, questions }, question) => {
+  const describe = ({ words }, question) => {
     const { predicted, truth, right, most, place } = question.answered[chosen];
     const word = inQuotes(words[chosen]);
     if (switches) {
-      const others = questions.filter((one) => one !== question);
-      const kept = others.reduce((sum, one) => sum + one.right, 0);
       setText(digit, String(predicted));
       setText(verdict, right ? "✓" : "✗");
       setAttribute(digit, "class", right ? "said" : "said wrong");
-      const lost =
-        `Without this head the answer is ${predicted}, not ${truth}. ` +
-        `The model’s ${kept} answers to other questions stay the same.`;
+      const now = `it says ${predicted}, not ${truth}.`;
+      const lost = `Without this head the model no longer finds it: ${now}`;
       setText(message, question.on ? "" : lost);
       return !question.on;
     }
@@ -248,7 +245,7 @@ export function lookingBack(widget, answers) {
       if (!question) return;
       setAttribute(message.parentElement, "class", `looking h${question.head}`);
       draw(view, question);
-      if (describe(view, question)) finish(widget);
+      if (describe(view, question)) notifyPage(widget);
     },
   };
 }

@@ -2,8 +2,9 @@
 
 import { bytesOf, idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
 import { plainly } from "../page/words.js";
+import { results } from "./boxes.js";
 import { offers } from "./controls.js";
-import { AS_IS, AS_TYPED, h, setAttribute, setHeat, setText } from "./dom.js";
+import { AS_IS, AS_TYPED, h, notifyPage, setAttribute, setHeat, setText } from "./dom.js";
 import { lines } from "./lines.js";
 import { shaded } from "./look.js";
 import { percent } from "./numbers.js";
@@ -198,8 +199,11 @@ const countedBox = ({ reset, follow }, tally) => ({
   },
 });
 
-/** A box for a longer text, `name`, of characters or of words; under it how many there are. */
-export function text(widget, name, label, also = (_next, _widget) => {}) {
+/**
+ * A box for a longer text, `name`, of characters or of words; under it how many there are. If it is
+ * `oneLine`, Enter ends it, and nothing is counted.
+ */
+export function text(widget, name, label, also = (_next, _widget) => {}, oneLine = false) {
   const { spec } = widget;
   const [vocabulary, most] = [spec.sentences[name], spec.limits[spec.inputs[name]][1]];
   const characters = ofCharacters(vocabulary);
@@ -220,10 +224,18 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
   };
   const meant = (text) => plainly(text, (sign) => knows(vocabulary, sign));
   const typed = typing(widget, name, box, wrong, also, tally, meant);
+  const end = (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    box.dispatchEvent(new Event("input")); // what stands there is used, if nothing was typed, too
+    box.blur(); // and a phone's keyboard is off what is written
+  };
+  if (oneLine) box.addEventListener("keydown", end);
+  count.hidden = oneLine;
   return {
     element: h(
       "div.column",
-      caption,
+      ...(oneLine ? [] : [caption]),
       box,
       count,
       wrong,
@@ -363,6 +375,32 @@ readout.style = `
 .said.plain i { font-size: var(--size-small); }
 .judged { margin: 0; font-size: var(--size-note); font-weight: 550; }
 .right { display: grid; gap: 2px; }
+`;
+
+/**
+ * In the tour: a translation, a sign below each word, and what is wrong with it. `read(widget,
+ * inputs, outputs)` gives { words, below, faults, lost }, or nothing as long as it is not known.
+ */
+export function translated(widget, label, read) {
+  const [list, message] = [h("ol.said.plain"), h("p.judged")];
+  return {
+    element: results("column", h("div.head", h("span.label", label), message), list),
+    shows: "outputs",
+    update(inputs, outputs) {
+      const found = read(widget, inputs, outputs);
+      if (!found) return;
+      const { words, below, faults, lost } = found;
+      glossed(list, words, below);
+      faults.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault));
+      const wrong = faults.includes(true) ? "✗ Not what the English says." : "";
+      setText(message, lost || wrong || "✓ No word got lost.");
+      if (inputs.source === widget.model.get("offered").at(-1)?.source) notifyPage(widget);
+    },
+  };
+}
+
+translated.style = `${readout.style}
+.head { display: flex; flex-wrap: wrap; gap: 0 8px; align-items: baseline; }
 `;
 
 /** In the tour: a slider through the sentences that are offered, by their number of words. */

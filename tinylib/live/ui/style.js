@@ -10,19 +10,17 @@ import { STAGE } from "./stage.js";
 /** A screen of the tour has one control, and its heading stands in the page. */
 const TOUR = `
 .tour { border: 0; padding: 0; font-size: var(--size-touch); }
-.tour > .title-row:has(.again[hidden]), .tour :is(.title, .where, .acts > :not(.again)),
-.tour :is(.looks, .curves, .counted, .nexts-of > .note, .drawn, .says, .rule.level),
-.tour .label:has(+ .loss-plot) { display: none; }
-.tour > .row:has(textarea) { order: -1; }
+.tour > .title-row:has(.again[hidden]), .tour :is(.title, .where, .acts > :not(.again)) {
+  display: none; }
 .tour .paper { height: 10.25rem; font-size: var(--size-large); }
 .tour .paper .t { background: none; }
 .tour textarea.line.line { font-size: var(--size-large); }
 .tour .page-of { height: 7lh; font-size: var(--size-text); }
 .tour .play { color: var(--ground); background: var(--accent); border-color: var(--accent); }
 @container widget (max-width: 37.5rem) {
-  .tour .paper { height: 8.5rem; }
-  .tour .page-of { height: 8lh; }
-  .tour section:has(> .loss-plot) { display: none; }
+  .tour .paper { height: 8.125rem; }
+  .tour .row > .stage .paper { height: 4.625rem; }
+  .tour .page-of { height: calc(6lh + 1.375rem); }
 }
 `;
 

@@ -13,12 +13,12 @@ import {
 } from "../page/keeping.js";
 import { ask, halt } from "../page/trainer.js";
 import { choice } from "./controls.js";
-import { h, mathText, setAttribute, setText } from "./dom.js";
+import { h, mathText, setAttribute, setText, notifyPage } from "./dom.js";
 import { appear } from "./motion.js";
 import { whole } from "./numbers.js";
-import { finish } from "./parts.js";
 import { plane, through } from "./plot.js";
 import { fillList } from "./sentences.js";
+import { isToured } from "./widget.js";
 
 const CHUNK_MS = 800; // of training between two edits of the steps; a page shows it meanwhile
 const SLOW_MS = 330; // between two steps or chunks of steps, when the training is slowed down
@@ -233,10 +233,9 @@ export function trainingBar(
     "div.bar",
     go,
     pause,
-    one,
-    back,
-    h("span.offer", speed),
-    h("span.far", far, status),
+    ...(isToured(widget.model)
+      ? []
+      : [one, back, h("span.offer", speed), h("span.far", far, status)]),
   );
   widget.model.on("change:error", () => {
     if (widget.model.get("error") && running) stop();
@@ -371,7 +370,7 @@ function successLine(
       label,
     );
   return {
-    element: h("div.success", aim, said, " ", offers),
+    element: h("div.success", aim, said, ...(isToured(widget.model) ? [] : [" ", offers])),
     update(inputs) {
       const reached = reachedIn(widget);
       const { steps, known } = pastOf(widget);
@@ -387,7 +386,7 @@ function successLine(
         said.replaceChildren(...(spoken ? [sentence, " "] : []), ...(over ? [end] : []));
         if (spoken && !shown.startsWith(spoken)) {
           appear([sentence]);
-          finish(widget, reached.at(-1));
+          notifyPage(widget, reached.at(-1));
         }
         shown = now;
       }
@@ -632,7 +631,6 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
 trainingBar.style = `
 .bar { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
 .bar .main { font-weight: 650; min-width: 9.6em; }
-.tour .bar > :is(button:not(.main), .offer, .far), .tour :is(.aim, .next) { display: none; }
 .tour .bar .main { padding: 8px 24px; font-size: var(--size-text); color: var(--ground);
   background: var(--accent); border-color: var(--accent); }
 .far { display: flex; flex: 1 1 21.875rem; min-width: min(100%, 21.875rem); gap: 4px 10px;

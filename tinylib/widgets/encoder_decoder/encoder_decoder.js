@@ -13,6 +13,7 @@ import {
   readout,
   sentence,
   translation,
+  translated,
 } from "../../live/ui/sentences.js";
 import { editableVector, strips } from "../../live/ui/vectors.js";
 
@@ -142,25 +143,14 @@ verdict.style = `
 }
 `;
 
-/** In the tour: the French, each word with its meaning, and what is wrong with it. */
-function toured(widget) {
-  const [list, message] = [h("ol.said.plain"), h("p.judged")];
-  return {
-    element: results("column", h("p.label", "Through 120 numbers:"), list, message),
-    shows: "outputs",
-    update(inputs, outputs) {
-      const english = widget.words("S", inputs);
-      const found = compared(widget, english, outputs.tokens.data);
-      glossed(list, found.french, meanings(widget, found.french));
-      found.faults.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault));
-      const lost = lostIn(widget, english, found.french);
-      const wrong = lost.length ? `✗ ${listed(lost)} got lost.` : "✗ Not what the English says.";
-      const fine = !lost.length && !found.faults.includes(true);
-      setText(message, fine ? "✓ No word is missing, and none too many." : wrong);
-    },
-  };
+/** What the tour shows: the French, each word with its meaning, and what is wrong with it. */
+function translationOf(widget, inputs, { tokens }) {
+  const english = widget.words("S", inputs);
+  const { french: words, faults } = compared(widget, english, tokens.data);
+  const gone = lostIn(widget, english, words);
+  const lost = gone.length ? `✗ ${listed(gone)} got lost.` : "";
+  return { words, below: meanings(widget, words), faults, lost };
 }
-toured.style = readout.style;
 
 export default live(
   "Into one vector and out again, live",
@@ -190,6 +180,6 @@ export default live(
     query: -1,
     wide: true,
     answer: "ol.said:not(.plain)",
-    tour: (ui) => [ui.use(lengths, "source"), ui.use(toured)],
+    tour: (ui) => [ui.use(lengths, "source"), ui.use(translated, "The first:", translationOf)],
   },
 );

@@ -3,23 +3,28 @@ import { ownTextOf, setOwnText, trains } from "../../live/page/trainer.js";
 import { results } from "../../live/ui/boxes.js";
 import { shareCard } from "../../live/ui/card.js";
 import { radio } from "../../live/ui/controls.js";
-import { AS_IS, AS_TYPED, h, setAttribute, setText } from "../../live/ui/dom.js";
+import { AS_IS, AS_TYPED, h, setAttribute, setText, notifyPage } from "../../live/ui/dom.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { knob } from "../../live/ui/knobs.js";
 import { share } from "../../live/ui/links.js";
 import { animate } from "../../live/ui/motion.js";
 import { times, whole } from "../../live/ui/numbers.js";
-import { finish, folded, live } from "../../live/ui/parts.js";
+import { folded, live } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
 import { fillList } from "../../live/ui/sentences.js";
 import { called } from "../../live/ui/texts.js";
 import { lossCurve, pastOf, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
+import { isToured } from "../../live/ui/widget.js";
 
 export const program = trains("gpt/gpt_trainer_task.js");
 
 const CORPORA = ["our stories", "Shakespeare", "your own"];
 const [STORIES, SHAKESPEARE, OWN] = [0, 1, 2];
-const OFFERED = { [OWN]: "Paste a text", [SHAKESPEARE]: "Shakespeare", [STORIES]: "our stories" };
+const OFFERED = { [OWN]: "Paste a text", [SHAKESPEARE]: "Shakespeare", [STORIES]: "Our stories" };
+const ABOUT = {
+  [SHAKESPEARE]: "Scenes of his plays, a million letters.",
+  [STORIES]: "3,000 little stories in plain words: who is where, and who has what.",
+};
 const LAYERS = 4;
 const IN_BOX = 20_000; // characters of a text that the box shows
 const LOOK_EVERY_MS = 3000; // ms between two looks: each takes as long as some steps
@@ -40,9 +45,11 @@ function corpus(widget) {
     spellcheck: "false",
     "aria-label": "your own text",
     placeholder: "Paste a text here: a book, a diary, messages … It stays in your browser.",
-    input: () => {
+    input: ({ inputType }) => {
       typed = true;
       setText(wrong, "");
+      setText(note, "");
+      if (inputType === "insertFromPaste") take(given()); // its beginning is then in sight at once
       widget.repaint("inputs");
     },
   });
@@ -73,6 +80,7 @@ function corpus(widget) {
   const take = (text, file = "", fill = () => {}) => {
     const { error, text: kept, length, note: caution } = usable(text, facts.characters);
     setText(wrong, error ?? "");
+    setText(note, "");
     if (error) return false;
     fill();
     const all = text === opened.text && box.value === opened.excerpt;
@@ -113,6 +121,9 @@ function corpus(widget) {
       setText(wrong, error.message);
     }
   };
+  const open = h("button", { click: () => file.click() }, "Open a file");
+  const toured = isToured(widget.model);
+  const about = h("p.note.about");
   const file = h("input", {
     type: "file",
     hidden: true,
@@ -139,6 +150,7 @@ function corpus(widget) {
     box,
     wrong,
     note,
+    ...(toured ? [open] : []),
   );
   widget.lacksText = () => wanted && !box.value;
   widget.useTyped = () => !(wanted || typed) || take(given());
@@ -146,6 +158,7 @@ function corpus(widget) {
     if (widget.inputs.corpus >= OWN && !typed) wanted = false;
     const now = wanted ? OWN : Math.min(widget.inputs.corpus, OWN);
     own.hidden = now !== OWN;
+    setText(about, ABOUT[now] ?? "");
     own.classList.toggle("used", !typed && widget.inputs.corpus >= OWN);
     const ownText = ownTextOf(stem);
     if (now === OWN && ownText && ownText.id !== shown) {
@@ -190,7 +203,7 @@ function corpus(widget) {
         { role: "radiogroup", "aria-label": "text to learn" },
         h("div.picks", ...picks.map((pick) => pick.element)),
       ),
-      h("button", { click: () => file.click() }, "Open a file"),
+      ...(toured ? [about] : [open]),
       file,
       own,
     ),
@@ -204,9 +217,8 @@ function corpus(widget) {
 corpus.style = `
 .begin { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
 .begin :is(.corpus, .corpus + .column, .corpus + .column > .bar) { display: contents; }
-.begin .own { order: 1; flex: 1 0 100%; }
+.begin :is(.own, .about:not(:empty)) { order: 1; flex: 1 0 100%; }
 .begin .bar > :not(.main) { order: 2; }
-.tour .begin > .column > .column { display: none; } /* runs are kept elsewhere */
 .begin .success { order: 3; flex: 1 0 100%; min-height: 1.5rem; }
 @container widget (max-width: 40rem) {
   .begin { gap: 8px; }
@@ -219,6 +231,7 @@ corpus.style = `
   solid var(--line); border-radius: 5px; padding: 6px 10px; }
 .own.used textarea { height: 3.4rem; min-height: 0; }
 .own :is(.wrong, .note):empty { display: none; }
+.own > button { align-self: start; }
 `;
 
 const stepOf = (widget, { steps }) =>
@@ -230,14 +243,22 @@ const lookOf = (widget) => {
   return snapshots.at(chosen < snapshots.length ? chosen : -1);
 };
 
+/** What was written; before the first step, line after line of it would mean nothing. */
+const textOf = ({ said, steps }) => (steps ? said.join("") : said.join("").replace(/\s+/g, " "));
+
 /** Note what is seen now, among what was seen before in this run. */
 function noted(widget, outputs) {
-  const { snapshots, steps, known } = pastOf(widget);
+  const { snapshots, steps, known: isNew } = pastOf(widget);
   const { weights } = outputs;
-  const [given, written] = [outputs.read, outputs.written].map((ids) => charactersOf(ids, outputs));
+  const known = charactersIn(outputs);
+  const typed = (i) => String.fromCodePoint(widget.inputs.beginning[i] ?? 0x25a1);
+  const given = Array.from(outputs.read.data, (id, i) => known[id] ?? typed(i));
+  const nameless = (id) =>
+    known.length < widget.spec.facts.V - 1 ? known[id % known.length] : "□";
+  const written = Array.from(outputs.written.data, (id) => known[id] ?? nameless(id));
   const last = snapshots.at(-1);
   const same = last && String([last.given, last.said]) === String([given, written]);
-  if ((!known && last) || same) return;
+  if ((!isNew && last) || same) return;
   if (last?.steps === steps) snapshots.pop(); // it only had another beginning
   const [count, R] = weights.shape;
   snapshots.push({ steps, given, said: written, heads: count / LAYERS, R, weights: weights.data });
@@ -274,7 +295,7 @@ function beginning(widget) {
         [
           ...(cut ? [`Only the last ${most} characters are read.`] : []),
           ...(strange.length
-            ? [`□ stands for what this text does not have: ${some.join(", ")}${more}.`]
+            ? [`The model reads □ for what this text does not have: ${some.join(", ")}${more}.`]
             : []),
         ].join(" "),
       );
@@ -297,15 +318,11 @@ function versus(widget) {
   const [before, now] = ["first", "newest"].map(column);
   const squares = h("span.squares");
   before.when.after(squares);
-  const rest = ({ names }) =>
-    names.data.length < widget.spec.facts.V - 1
-      ? "□: no character of this text"
-      : "□: one of the rarer characters";
   const write = (place, look) => {
     if (place.look === look) return;
     place.look = look;
     // Words, not letters: those of some scripts are joined, and an emoji may have several.
-    const words = look.said.join("").split(/(?<=\s)/);
+    const words = textOf(look).split(/(?<=\s)/);
     const parts = words.map((word) => Object.assign(h("span"), { textContent: word }));
     place.text.replaceChildren(h("b", look.given.join("")), ...parts);
     if (place === before || look !== pastOf(widget).snapshots.at(-1)) return;
@@ -324,14 +341,19 @@ function versus(widget) {
       write(before, first);
       const begun = look !== first;
       const newest = look === pastOf(widget).snapshots.at(-1);
-      setText(now.when, begun ? `${newest ? "Now" : "Then"}: ${stepOf(widget, look)}` : "Now");
+      const { ms } = pastOf(widget);
+      const after = isToured(widget.model) && ms ? `, ${timeOf(ms)}` : "";
+      setText(
+        now.when,
+        begun ? `${newest ? "Now" : "Then"}: ${stepOf(widget, look)}${after}` : "Now",
+      );
       if (begun) write(now, look);
       else {
         now.look = undefined;
         now.text.replaceChildren(h("i", "What it writes while it learns appears here."));
       }
       const seen = begun ? [...first.said, ...look.said] : first.said;
-      setText(squares, seen.includes("□") ? rest(outputs) : "");
+      setText(squares, seen.includes("□") ? "□: one of the rarer characters" : "");
     },
   };
 }
@@ -346,7 +368,12 @@ versus.style = `
 .squares { color: var(--soft); font-size: var(--size-note); }
 .written :is(b, i) { color: var(--soft); font-weight: 400; }
 .written i { font-family: system-ui, sans-serif; font-size: var(--size-note); font-style: normal; }
-@container widget (max-width: 40rem) { .newest { order: -1; } }
+@container widget (max-width: 40rem) {
+  .frame:not(.tour) .newest { order: -1; }
+  .tour .begin .success { min-height: 3.2rem; }
+  .tour .versus { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; }
+  .tour .written { padding: 6px; font-size: var(--size-note); min-height: 15.6em; }
+}
 `;
 
 /** A slider over all that it has written in this run. */
@@ -440,11 +467,11 @@ attention.style = `${headMaps.style}
 .pointed { min-height: 3em; margin: 0; }
 `;
 
-/** The ids as characters; what the model cannot tell apart is one square. */
-function charactersOf({ data }, { names }) {
-  const known = Array.from(names.data, (point) => String.fromCodePoint(point));
-  return Array.from(data, (id) => known[id] ?? "□");
-}
+/**
+ * What the ids stand for. In a text of fewer characters ids are left over: only a model that has
+ * not learned writes them, and there each stands for one of the characters once more.
+ */
+const charactersIn = ({ names }) => Array.from(names.data, (point) => String.fromCodePoint(point));
 
 const forms = ({ facts }) => facts.training.forms;
 const runName = (widget) => (inputs) =>
@@ -459,7 +486,7 @@ const runName = (widget) => (inputs) =>
 const RULES = [
   ["letters", "it now knows which letters are frequent."],
   ["pairs", "it now knows which letters follow each other."],
-  ["triples", "it now predicts better than a table of triples, which knows the last two letters."],
+  ["triples", "it now uses more than the last two letters."],
 ];
 const beats =
   (n) =>
@@ -485,6 +512,7 @@ const BY_HEART = {
 };
 export const success = {
   goal: "The goal: it predicts better than tables that count letters, pairs and triples.",
+  inTour: "After half a minute there is a picture to send.",
   milestones: [
     BY_HEART,
     ...RULES.map(([name, sentence], n) => ({
@@ -503,11 +531,11 @@ function bar(widget) {
   const per = (ms) => whole(Math.round((10 * size) / ms) * 100);
   return trainingBar(widget, {
     chunkMs: LOOK_EVERY_MS,
-    success,
+    success: isToured(widget.model) ? { ...success, goal: success.inTour } : success,
     lacking: () => (widget.lacksText() ? "First paste a text" : ""),
     begin: () => widget.useTyped(),
     rateText: (ms) => `, ${per(ms)} characters/s`,
-    saved: {
+    saved: !isToured(widget.model) && {
       metadata: (_inputs, outputs) => ({
         config: facts.config,
         kind: "characters",
@@ -551,16 +579,25 @@ loss.style = lossCurve.style;
 
 const READY_STEPS = 300;
 const READY_MS = 30_000;
-const OWN_PAGE = "../../../../chapters/train.html"; // from where the site has this file
-const trainPage = () => new URL(OWN_PAGE, import.meta.url).href;
+const [TRAIN_PAGE, TOUR_PAGE] = ["train.html", "ten_minutes.html"];
+const CHAPTERS = "../../../../chapters/"; // from where the site has this file
+const pageOf = (name) => new URL(`${CHAPTERS}${name}`, import.meta.url).href;
 
-/** What was trained on, as the picture says it: [in its title, in its foot]. */
-function textNames({ stem }, id) {
-  if (id < OWN) return Array(2).fill(id === SHAKESPEARE ? "Shakespeare" : "little stories");
-  const length = Array.from(ownTextOf(stem)?.text ?? "").length;
-  const file = fileNames.get(id);
-  return ["my own text", file ? `“${file}”` : `${whole(length)} letters`];
+/** Where the tour is, for those who see a picture; a kernel has no site. */
+function tourAddress() {
+  const link = /** @type {HTMLLinkElement} */ (document.querySelector("link[rel=canonical]"));
+  return link ? new URL(TOUR_PAGE, link.href).href.replace("https://", "") : "";
 }
+
+/** What it has learned from, as the picture says it. */
+function textName({ stem }, id) {
+  if (id < OWN) return id === SHAKESPEARE ? "Shakespeare’s plays" : "3,000 little stories";
+  const length = Array.from(ownTextOf(stem)?.text ?? "").length;
+  return `my own text, ${fileNames.get(id) ?? `${whole(length)} letters`}`;
+}
+
+/** A text for a picture: it ends with a word, and has no empty lines. */
+const trimmed = (text) => text.replace(/\n+/g, "\n").replace(/\s+\S{0,12}$/, " …");
 
 const timeOf = (ms) => {
   const seconds = Math.max(1, Math.round(ms / 1000));
@@ -569,36 +606,41 @@ const timeOf = (ms) => {
 
 /** The picture to share, and the link, in which no text of the reader's is. */
 function card(widget) {
-  const tour = widget.model.get("view") === "tour";
+  const tour = isToured(widget.model);
   const id = widget.model.get("link_id");
   let clock = 0; // when the run was last seen to go on
   let began = 0;
   let done; // the past of the run whose picture was announced
   widget.toShare = () => {
     const { inputs, ...state } = widget.state();
-    if (inputs.corpus >= OWN)
-      return { page: trainPage(), message: "It leads to this trainer. Your text stays with you." };
-    return { page: trainPage(), state: { inputs: { ...inputs, steps: 0 }, ...state } };
+    const page = pageOf(tour ? TOUR_PAGE : TRAIN_PAGE);
+    if (!tour && inputs.corpus < OWN)
+      return { page, state: { inputs: { ...inputs, steps: 0 }, ...state } };
+    const stays = inputs.corpus >= OWN ? " Your text stays with you." : "";
+    return { page, message: `It leads to this ${tour ? "tour" : "trainer"}.${stays}` };
   };
   const read = () => {
     const { snapshots, ms } = pastOf(widget);
     const [[first], now] = [snapshots, lookOf(widget)];
     if (!now) return null;
-    const [title, name] = textNames(widget.spec, widget.inputs.corpus);
-    const start = widget.inputs.beginning.length ? "" : "…"; // the held-out text begins anywhere
+    const name = textName(widget.spec, widget.inputs.corpus);
+    const own = widget.inputs.beginning.length > 0; // what is held out begins anywhere, in a word
+    const begun = ({ given }) =>
+      own ? given.join("") : given.join("").replace(/^\S*\s+(?=\S)/, "… ");
     const side = (look) => ({
       head: stepOf(widget, look),
-      text: `${start}${[...look.given, ...look.said].join("")}`,
+      text: trimmed(begun(look) + textOf(look)),
     });
     const ready = now !== first;
     return {
       ready,
       name: `my-gpt-step-${now.steps}.png`,
-      title: `I trained a GPT on ${title}`,
+      title: "I taught a machine to write",
       before: side(first),
       now: ready ? side(now) : { head: "step …", text: "" },
-      foot: `trained on ${name} in my browser${ms ? `, ${timeOf(ms)}` : ""}`,
+      foot: `It learned from ${name}${ms ? `, for ${timeOf(ms)}` : ""}, in my browser`,
       course: "The Road to GPT",
+      address: tourAddress() && `Teach one yourself: ${tourAddress()}`,
     };
   };
   const picture = shareCard(read, "Train some steps first: then there is a picture to share.");
@@ -620,13 +662,14 @@ function card(widget) {
         clock = now;
       }
       picture.update();
+      picture.element.hidden = tour && past.snapshots.length < 2;
       const { steps, snapshots } = past;
       const late = widget.streams ? now - began > READY_MS : steps >= 20;
       if (done === past || snapshots.length < 2 || !(steps >= READY_STEPS || late)) return;
       done = past;
       const [before, after] = [snapshots[0], snapshots.at(-1)].map(({ said }) => said.join(""));
       const detail = { what: "card", steps, before, now: after };
-      finish(widget, detail);
+      notifyPage(widget, detail);
     },
   };
 }
@@ -638,7 +681,7 @@ card.style = `${shareCard.style}
 .proof > .column, .aside > * { min-width: 0; }
 .aside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr));
   gap: 8px 16px; align-items: center; }
-.tour .card { grid-template-columns: minmax(0, 28rem) minmax(0, 1fr); gap: 8px 16px; }
+.tour .card { grid-template-columns: minmax(0, 30rem) minmax(0, 1fr); gap: 8px 16px; }
 .tour .card canvas { grid-row: 1 / span 2; }
 .folds { display: flex; flex-wrap: wrap; gap: 8px 28px; }
 .folds > details[open] { flex: 1 0 100%; }
@@ -676,7 +719,7 @@ export default live(
 
 /** All tokens of the model, as its file names them: where there are fewer characters, fillers. */
 function alphabet(outputs, V) {
-  const names = Array.from(outputs.names.data, (point) => String.fromCodePoint(point));
+  const names = charactersIn(outputs);
   const more = times(V - names.length, (i) => String.fromCodePoint(0xf0000 + i));
   return [...names, ...more];
 }

@@ -9,6 +9,7 @@ import { percent, whole } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { plane, through } from "../../live/ui/plot.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
+import { isToured } from "../../live/ui/widget.js";
 
 /** What torch does in a kernel, in compute() of time_machine.py. */
 export async function program(
@@ -57,6 +58,7 @@ const afterSteps = (steps) =>
   steps === 0 ? "before training" : `after ${whole(steps)} step${steps === 1 ? "" : "s"}`;
 
 const READ_MS = 2200; // ms: a text that is whole stays for so long before the next one comes
+const READ_IN_TOUR_MS = 1400; // ms: there are fewer things to see
 
 /** Whether all of the text is there that the chosen snapshot writes. */
 const isWhole = (widget) =>
@@ -71,7 +73,9 @@ function timeSlider(widget) {
   const { steps } = widget.spec.facts;
   const last = steps.length - 1;
   const offer = isCalm() ? "Step" : "Play";
-  let [begun, timer] = [false, 0];
+  const toured = isToured(widget.model); // then the first one is seen before
+  const stay = toured ? READ_IN_TOUR_MS : READ_MS;
+  let [begun, timer] = [toured, 0];
   let playing = ""; // the inputs that it has made last
   const go = (to) => {
     begun = true;
@@ -95,7 +99,7 @@ function timeSlider(widget) {
     const { step } = widget.inputs;
     if (!play.isConnected || JSON.stringify(widget.inputs) !== playing) stop();
     else if (isWhole(widget) && step === last) stop();
-    else if (isWhole(widget)) timer ||= setTimeout(() => show(step + 1), READ_MS);
+    else if (isWhole(widget)) timer ||= setTimeout(() => show(step + 1), stay);
   };
   const slider = knob(widget, "step", "training step", {
     slide: (to) => {
@@ -163,13 +167,13 @@ function continuation(widget) {
   const given = h("span.given");
   const own = h("span.own");
   const when = h("span.label", { role: "status" });
-  const again = redraw(widget, "New draw");
   const luck = h("span.luck");
+  const drawn = isToured(widget.model) ? [] : [h("span.drawn", luck, redraw(widget, "New draw"))];
   let done; // the outputs of the last snapshot that were told of
   return {
     element: h(
       "section.column",
-      h("div.line", when, h("span.drawn", luck, again)),
+      h("div.line", when, ...drawn),
       h(
         "p.page-of",
         { dir: "auto", "data-output": "", role: "group", "aria-label": "what it writes" },
@@ -336,6 +340,34 @@ function lossCurve(widget) {
     },
   };
 }
+
+/** In the tour: among how many letters it hesitates, as the loss of each snapshot has it. */
+function doubts(widget) {
+  const letters = widget.spec.facts.curves.loss.map(Math.exp);
+  const plot = plane({
+    name: "loss-plot",
+    x: [0, letters.length - 1],
+    y: [0, letters[0]],
+    height: 84,
+    paths: ["curve"],
+  });
+  setAttribute(plot.paths.curve, "d", through([...letters.entries()]));
+  const here = plot.spot("spot");
+  const message = h("p.label");
+  return {
+    element: h("section.column.doubts", message, plot.element),
+    shows: "inputs",
+    update({ step }) {
+      here(step, letters[step]);
+      const many = Math.round(letters[step]);
+      setText(message, `It hesitates among about ${many} letters`);
+    },
+  };
+}
+doubts.style = `${plane.style}
+.doubts .label { margin: 0; }
+@container widget (max-width: 37.5rem) { .doubts .plane { display: none; } }
+`;
 
 const ABILITIES = [
   [
@@ -506,7 +538,7 @@ export default live(
   "A GPT learns, live",
   (ui) => {
     const [time, written] = [ui.use(timeSlider), ui.use(continuation)];
-    if (ui.view === "tour") return [time, written, ui.use(lossCurve)];
+    if (ui.view === "tour") return [time, written, ui.use(doubts)];
     return [
       time,
       ui.sides(

@@ -115,6 +115,7 @@ function weight(widget, t, s) {
 /** A sentence: to which words each word attends, and what it says. */
 function colouredSentence(widget) {
   const { colours: names } = widget.spec.facts;
+  const whole = (...parts) => (isToured(widget.model) ? [] : parts); // of the tour, less is seen
   const heads = times(8, () => coloured("over"));
   const rows = times(8, (t) => {
     const chip = coloured();
@@ -127,21 +128,25 @@ function colouredSentence(widget) {
       cells,
       message,
       wanted,
-      element: h("tr", h("th", { scope: "row" }, chip.element), ...cells, message, wanted),
+      element: h(
+        "tr",
+        h("th", { scope: "row" }, chip.element),
+        ...cells,
+        ...whole(message, wanted),
+      ),
     };
   });
   const table = h(
     "table.heat.weight.spoken",
     { "data-output": "weights" },
-    h("caption", "attention weights: each row is a word that attends"),
+    h("caption", "attention weights: each row is a word", ...whole(" that attends")),
     h(
       "thead",
       h(
         "tr",
         h("td"),
         ...heads.map(({ element }) => h("th", { scope: "col" }, element)),
-        h("th.says", { scope: "col" }, "says"),
-        h("th.says", { scope: "col" }, "wanted"),
+        ...whole(h("th.says", { scope: "col" }, "says"), h("th.says", { scope: "col" }, "wanted")),
       ),
     ),
     h("tbody", ...rows.map(({ element }) => element)),
@@ -153,7 +158,7 @@ function colouredSentence(widget) {
     next.example = (next.example + 1) % (widget.spec.limits.example[1] + 1);
   });
   return {
-    element: h("div.column.reading", h("div.scroll", table), h("div.bar", key, another)),
+    element: h("div.column.reading", h("div.scroll", table), h("div.bar", key, ...whole(another))),
     shows: "outputs",
     update(_inputs, outputs) {
       const [colours, numbers, partners] = ["colours", "numbers", "partners"].map(
@@ -344,14 +349,14 @@ const GUESSING = Math.log(4);
 const ALL = 0.9995; // what is shown as 100 %
 
 /** What the map and the matrix show of what was found out, as far as it is seen in them. */
-function seenIn(outputs, withMatrix) {
+function seenIn(outputs) {
   const largest = (name, row, width) => {
     const values = times(width, (column) => entry(outputs, name, row, column));
     return values.indexOf(Math.max(...values));
   };
   const partners = [...outputs.partners.data];
   if (!partners.every((place, t) => largest("weights", t, 8) === place)) return "";
-  const product = withMatrix && times(4, (c) => largest("w_qk", c, 4) === c).every(Boolean);
+  const product = times(4, (c) => largest("w_qk", c, 4) === c).every(Boolean);
   const also = product ? ", and each colour of W_q W_kᵀ, too" : "";
   return ` Each row of the map has one dark cell${also}.`;
 }
@@ -364,9 +369,10 @@ function bar(widget, label = undefined) {
     pause: EYE,
     label,
     success: {
-      goal:
-        "The goal: each word finds its partner, so that all " +
-        `${tests} test sentences are answered correctly.`,
+      goal: isToured(widget.model)
+        ? "It will take about a hundred steps."
+        : "The goal: each word finds its partner, so that all " +
+          `${tests} test sentences are answered correctly.`,
       milestones: [
         {
           name: "found",
@@ -374,7 +380,7 @@ function bar(widget, label = undefined) {
           when: (_inputs, { accuracy }) => accuracy.data[0] >= ALL,
           message: (crossed, outputs) =>
             `${crossed}: all ${tests} test sentences are answered correctly.` +
-            seenIn(outputs, !isToured(widget.model)),
+            (isToured(widget.model) ? "" : seenIn(outputs)),
         },
       ],
       next: ({ form }) =>
@@ -389,8 +395,11 @@ function bar(widget, label = undefined) {
   });
 }
 bar.style = `${trainingBar.style}
-.tour { --room-on-phones: 3; } .tour .sides { --left: 1.5fr; --right: 1fr; }
-@container widget (max-width: 37.5rem) { .tour .seen > :last-child { display: none; } }
+.tour { --room: 1; --room-on-phones: 2; } .tour .sides { --left: 1.5fr; --right: 1fr; }
+@container widget (max-width: 37.5rem) {
+  .tour .seen { display: none; }
+  .tour .spoken td span { height: 1.125rem; line-height: 1.125rem; }
+}
 `;
 
 /** The loss, against guessing; and against what a form cannot do without, if it were simpler. */
