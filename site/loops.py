@@ -308,12 +308,12 @@ def many_heads() -> Scene:
 @shows("09_transformer_block#try-it", 0.55)
 def block() -> Scene:
     """Attention alone makes two words equal; with add and norm they stay apart."""
-    alone = kept = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1]])
-    layers = [(alone, kept)]
+    plain = kept = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1]])
+    layers = [(plain, kept)]
     for _ in range(6):
         x = layer_norm(kept, torch.ones(4), torch.zeros(4))
-        alone, kept = attend(alone, alone, alone).output, kept + attend(x, x, x).output
-        layers.append((alone, kept / kept.abs().max()))
+        plain, kept = attend(plain, plain, plain).output, kept + attend(x, x, x).output
+        layers.append((plain, kept / kept.abs().max()))
     for i, name in enumerate(("attention alone", "with add and norm")):
         y, each = 13 + 92 * i, [both[i] for both in layers]
         yield word(name, 8, y, align="left")
@@ -407,21 +407,21 @@ def cache() -> Scene:
 @shows("15_inside_gpt#the-route-of-the-fact", 0.5)
 def inside() -> Scene:
     """Block by block, a fact moves from the word “garden” to “to”, and on to the last word."""
-    told = load_language_model("gpt-stories")
+    stories = load_language_model("gpt-stories")
     story = "mary sits in the hall . tom is in the cellar . the hat lies in the garden . "
     story += "tom ran to the office . where is the hat ? in the"
-    both = torch.cat([told.ids(story), told.ids(story.replace("garden", "bedroom"))])
-    own, twin = (int(told.ids(place)[0, -1]) for place in ("garden", "bedroom"))
+    both = torch.cat([stories.ids(story), stories.ids(story.replace("garden", "bedroom"))])
+    own, twin = (int(stories.ids(place)[0, -1]) for place in ("garden", "bedroom"))
     column, places_of = torch.arange(15), torch.zeros(7, 15)
 
-    def from_twin(x: Tensor) -> Tensor:
+    def patch_each(x: Tensor) -> Tensor:
         x = x.clone()
         x[2 + column, 18 + column] = x[1, 18 + column]
         return x
 
     for row, module in enumerate([*(f"blocks.{i}" for i in range(6)), "norm"]):
-        with torch.no_grad(), patch(told.model, {f"{module}:input": from_twin}):
-            logits = told.model(torch.cat([both, both[:1].expand(15, -1)]))[:, -1]
+        with torch.no_grad(), patch(stories.model, {f"{module}:input": patch_each}):
+            logits = stories.model(torch.cat([both, both[:1].expand(15, -1)]))[:, -1]
         d = logits[:, twin] - logits[:, own]
         places_of[row] = recovered(d[2:], d[0], d[1]).clamp(0, 1)
     shown = torch.stack([places_of * (torch.arange(7)[:, None] < f) for f in range(8)])
