@@ -1,4 +1,4 @@
-"""Write what the moving miniatures draw, a file for each chapter: `python site/loops.py`.
+"""Write what the moving miniatures draw, a file for each chapter: `make picture`.
 
 A miniature is a list of marks, and a number of a mark is constant or has a value for each frame.
 The values are those of tinylib's functions and shipped weights, or what the chapter has printed.
@@ -141,10 +141,8 @@ def encoder_and_decoder() -> Scene:
     said = [translator().target.tokens[token] for token in read.tokens[:-2]]
     right = encoder_decoder.held_out()["of eleven words and more"][english].split()
     n = len(source) + len(said) + 3
-    vector = torch.cat(
-        [torch.zeros(1, 16), read.states[:, :16], read.states[-1:, :16].expand(n, -1)]
-    )
-    yield cells(BLUE_ORANGE, (10, 47, 10.5, 26), 16, vector[:n])
+    vector = torch.cat([torch.zeros(1, 16), read.states[:, :16]])[[min(i, 11) for i in range(n)]]
+    yield cells(BLUE_ORANGE, (10, 47, 10.5, 26), 16, vector)
     yield word("one vector", 230, 60, "soft")
     above, below = (english[:25], english[26:]), (said[:4], said[4:7], said[7:])
     for i, (s, x, y) in enumerate(rows(above, (11, 33)), 1):
@@ -191,14 +189,15 @@ def search() -> Scene:
                 before, left, start = kept[parent]
                 y = (54, 116)[c] if frame == 1 else start + (30 if c == 2 else 0)
                 now[c] = names[s], x, y
-                colour = ["text"] * 4 + ["soft" if y == 54 else "learned"] * 2
-                look = {
-                    "c": colour if c < 2 else "soft",
-                    "a": (after if c < 2 else during)(frame, n),
-                }
+                colour, seen = (
+                    ["text"] * 4 + ["soft" if y == 54 else "learned"] * 2,
+                    after(frame, n),
+                )
+                if c == 2:  # pruned
+                    colour, seen = ["soft"], during(frame, n)
                 ends = left + width(before) / 2 + 3, start, x - width(names[s]) / 2 - 3, y
-                yield link(*ends, 2, **look)
-                yield word(names[s], x, y, **look)
+                yield link(*ends, 2, colour, a=seen)
+                yield word(names[s], x, y, colour, seen)
         kept = now
     likely, other = tree.log_prob[-1, :2].exp().tolist()
     yield word(f"waits for them: {other:.2f}", 140, 20, "soft", after(4, n))
@@ -228,9 +227,9 @@ def scoring() -> Scene:
 @shows("05_seq2seq_attention#what-each-french-word-attends-to", 0.52)
 def attention() -> Scene:
     """Each French word attends to the English word that it translates."""
-    english, translate = (
-        "the black cat sees a dog .".split(),
+    translate, english = (
         load_translator("bilingual-attention"),
+        "the black cat sees a dog .".split(),
     )
     french = translate([english])[0]
     (weights,) = attention_maps(*translate, [Pair((*english,), (*french,))])
@@ -287,9 +286,8 @@ def positions() -> Scene:
 def many_heads() -> Scene:
     """Four heads find four places: the word before, the one after, the same word, a partner."""
     words, digits = "ant ( cow ant ) bee".split(), torch.tensor([7, 1, 4, 2, 0, 5])
-    answer = heads.answer(
-        heads.model(), torch.tensor(encode(words)), digits, torch.ones(4, dtype=torch.long)
-    )
+    on = torch.ones(4, dtype=torch.long)
+    answer = heads.answer(heads.model(), torch.tensor(encode(words)), digits, on)
     xs = places(words, 18)
     for i, (question, head) in enumerate(zip(QUESTIONS, heads.head_of(), strict=True)):
         yield word(question, 140, 12, f"h{i}", during(i, 6))
@@ -332,11 +330,8 @@ def training() -> Scene:
         yield word(s, x, y, "soft")
     yield word([f"step {step}" for step in steps], 140, 74, "learned")
     for i, step in enumerate(steps):
-        said = " ".join(s for s in printed[step].split() if s != ".").split(" les ")
-        first, second = (
-            wrap(said[0], 24)[:2] if i == 0 else (said[0], " ".join(["", "les", *said[1:]]))
-        )
-        for s, x, y in rows((first, second if i == 0 or said[1:] else ""), (112, 138)):
+        said = wrap(re.sub(r" *\. *", "", printed[step]), 24)[:2]
+        for s, x, y in rows(said, (112, 138)[: len(said)]):
             yield word(s, x, y, "text" if s in final else "error", during(i, 5))
 
 
@@ -370,9 +365,7 @@ def text() -> Scene:
     learnt = results("gpt-snapshots")["figures"]["snapshots"]
     some = [one for one in learnt if one["step"] in (0, 100, 400, 1600, 12800)]
     yield word([f"step {one['step']}" for one in some], 140, 13, "learned")
-    written = [
-        [part for line in one["text"].split("\n") for part in wrap(line, 22)] for one in some
-    ]
+    written = [[s for line in one["text"].split("\n") for s in wrap(line, 22)] for one in some]
     for lines, y in zip(list(zip(*written, strict=False))[:4], (50, 84, 118, 152), strict=True):
         yield word(lines, 10, y, align="left")
 
@@ -394,11 +387,11 @@ def cache() -> Scene:
     """To write eight words, a model reads 36 without a cache, and 8 with one."""
     read = torch.stack([torch.ones(8, 8).tril() * (torch.arange(8)[:, None] < f) for f in range(9)])
     new = read * torch.eye(8)
-    both = (
+    kept = new - 0.24 * (read - new)
+    for name, x, colour, v in (
         ("no cache", 14, "vermilion", read),
-        ("KV cache", 154, "blue", new - 0.24 * (read - new)),
-    )
-    for name, x, colour, v in both:
+        ("KV cache", 154, "blue", kept),
+    ):
         yield word(name, x + 56, 12)
         yield cells((colour, colour), (x, 28, 14, 14), 8, v)
         yield word([f"reads {int(n)}" for n in (v > 0).sum((1, 2))], x + 56, 162, colour)
