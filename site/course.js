@@ -141,13 +141,14 @@ addEventListener("afterprint", () => {
   setTimeout(() => delete document.body.dataset.printing, 100); // after the events of opening
 });
 
-// A wide widget lies over the room of the page's contents, which are hidden while it is in sight.
+// A wide widget and a miniature lie where the page's contents are, which are hidden meanwhile.
 const wideInSight = new Set();
 const sight = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries)
     wideInSight[isIntersecting ? "add" : "delete"](target);
   document.documentElement.classList.toggle("wide-in-sight", wideInSight.size > 0);
 });
+for (const loop of document.querySelectorAll(".bd-article > section > .loop")) sight.observe(loop);
 // The bar makes way for a widget that is read, and comes back when the reader scrolls up. At the
 // page's beginning it stays.
 const inReading = new Set();

@@ -295,10 +295,11 @@ def copy_browser_parts(app: Sphinx) -> None:
     course_css = (SITE / "course.css").read_text(encoding="utf-8")
     course_css = palette_css() + course_css + icon_css(theme)
     (static / "course.css").write_text(course_css, encoding="utf-8")
-    for name in ("around.css", "landing.css", "tour.css", "tour.js", "answers/answers.css"):
+    for name in "around.css landing.css loops.js tour.css tour.js answers/answers.css".split():
         shutil.copy(SITE / name, static)
     shutil.copy(SITE / "live-widget.png", static / "picture.png")
-    shutil.copytree(SITE / "cards", static / "cards", dirs_exist_ok=True)
+    for name in ("cards", "loops"):
+        shutil.copytree(SITE / name, static / name, dirs_exist_ok=True)
 
 
 def palette_css() -> str:
@@ -403,6 +404,8 @@ def slim_page(
         if pagename in AHEAD:
             named["data-ahead"] = "hero time_machine"
         app.add_js_file(host, loading_method="defer", **named)
+    if 'class="loop"' in body:
+        app.add_js_file("loops.js", loading_method="defer")
     if "data-exercise" in body:
         app.add_js_file(f"{answers_folder()}/answers.js", type="module")
     body = FOLD.sub(r'<details class="hide fold"><summary>\1</summary>', body)

@@ -181,6 +181,7 @@ def test_a_core_keeps_within_its_budget(path: str) -> None:
     notebook = json.loads((CHAPTERS / Path(path).name).with_suffix(".ipynb").read_text())
     found = road.in_view(notebook["cells"])
     found["words"] = words_in_view(path)
+    found["figures"] += (BUILT / path).read_text().count('class="loop"')
     gpt = "12_gpt" in path  # the longest: its own model, its training, and the reader's text
     most = MOST | ({"words": 2000} if gpt else {})
     assert {kind: found[kind] for kind in most if found[kind] > most[kind]} == {}
