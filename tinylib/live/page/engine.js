@@ -464,7 +464,10 @@ function sent(spec, results) {
   return Object.fromEntries(
     Object.keys(spec.outputs).map((name) => {
       const value = results[name];
-      const data = Float32Array.from(value.data ?? [value].flat(9), Number);
+      const data =
+        value.data instanceof Float32Array
+          ? value.data.slice()
+          : Float32Array.from(value.data ?? [value].flat(9), Number);
       return [
         name,
         { shape: [...(value.dims ?? shapeOf(value))], data: new DataView(data.buffer) },
