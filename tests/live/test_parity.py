@@ -159,6 +159,7 @@ COUNTS = {  # of inputs; a text that is written token by token takes its time, a
     "generation": many(1, 6),
     "hero": many(1, 12),
     "beam_tree": many(3, 30),
+    "race": many(1, 6),
     "transformer": many(3, 60),
     "gpt": many(8, 120),
     "ablation": many(8, 120),
