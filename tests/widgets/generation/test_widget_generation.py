@@ -12,7 +12,7 @@ import torch
 from amounts import THOROUGH, many
 from node import Engine
 from playwright.sync_api import Locator
-from test_parity import answers, spec_of
+from test_parity import READS, answers, spec_of
 from torch import Tensor
 
 from tinylib.generation import Sampling, generate
@@ -174,21 +174,6 @@ START: dict[str, Any] = dict(
     prompt="ROMEO:\n", temperature=1, k=V, p=1, seed=5,
     branches=[[0, 0, 0, 24]], branch=0, place=0,
 )  # fmt: skip
-
-
-READS = """async ({ program }, [spec, all], run) => {
-    const reads = [];
-    for (const inputs of all) {
-        const own = [];
-        await run(spec, inputs, (step, values, spec) => program((graph, feeds) => {
-            const { cached_keys: keys, tokens } = feeds;
-            if (graph === 'writing-read') own.push([keys.dims[0], tokens.length]);
-            return step(graph, feeds);
-        }, values, spec));
-        reads.push(own);
-    }
-    return reads;
-}"""
 
 
 def test_what_is_known_is_not_read_again(engine: Engine) -> None:

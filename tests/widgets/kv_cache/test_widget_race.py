@@ -8,7 +8,7 @@ import pytest
 import torch
 from node import Engine
 from playwright.sync_api import Locator, expect
-from test_parity import spec_of
+from test_parity import READS, spec_of
 
 from tinylib.generation import Sampling, generate
 from tinylib.lab.models.language import uniform
@@ -23,32 +23,17 @@ START: dict[str, Any] = {"prompt": "ROMEO:\n", "seed": 1, "written": [0, 0]}
 def test_both_write_what_generate_writes() -> None:
     """And the keys and values that are kept are those that are computed again."""
     model, tokens = language_model(NAME)
-    widget = RaceWidget(seed=3, written=(30, 30))
-    u = torch.tensor([uniform(3, 30)])
-    wanted = generate(model, torch.tensor([tokens.ids("ROMEO:\n")]), 30, Sampling(TEMPERATURE), u)
+    widget = RaceWidget(seed=3, written=(16, 16))
+    u = torch.tensor([uniform(3, 16)])
+    wanted = generate(model, torch.tensor([tokens.ids("ROMEO:\n")]), 16, Sampling(TEMPERATURE), u)
     values = widget.values()
     assert values["kept"].tolist() == values["again"].tolist() == wanted[0].tolist()
-    assert values["kept_keys"].shape == values["again_values"].shape == (36, 64)
+    assert values["kept_keys"].shape == values["again_values"].shape == (22, 64)
     for name in ("keys", "values"):
         torch.testing.assert_close(values[f"kept_{name}"], values[f"again_{name}"])
-    assert [len(times) for times in widget.spent] == [30, 30]
+    assert [len(times) for times in widget.spent] == [16, 16]
     widget.inputs = widget.inputs | {"written": [0, 0]}
     assert widget.spent == [[], []], "another race begins with nothing"
-
-
-READS = """async ({ program }, [spec, all], run) => {
-    const reads = [];
-    for (const inputs of all) {
-        const own = [];
-        await run(spec, inputs, (step, values, spec) => program((graph, feeds) => {
-            const { cached_keys: keys, tokens } = feeds;
-            if (graph === 'writing-read') own.push([keys.dims[0], tokens.length]);
-            return step(graph, feeds);
-        }, values, spec));
-        reads.push(own);
-    }
-    return reads;
-}"""
 
 
 def test_each_letter_is_computed_once_and_again_in_another_race(engine: Engine) -> None:
@@ -80,19 +65,6 @@ WATCH = """el => {
 }"""
 
 
-# The page presses Stop itself, as soon as one of them has written three letters of another race.
-STOP = """el => {
-    const buttons = [...el.shadowRoot.querySelectorAll('button')];
-    const stop = buttons.find((button) => button.textContent === 'Stop');
-    let begun = false;
-    el.model.on('change:answers', () => {
-        const most = Math.max(...el.model.get('inputs').written);
-        begun ||= most === 1;
-        if (begun && most === 3) stop.click();
-    });
-}"""
-
-
 def test_one_press_shows_how_many_times_as_long_it_takes(widget: Locator) -> None:
     """Who is behind goes on, so that the one with the cache is far ahead; then the other ends."""
     widget.evaluate("el => { el.model.get('spec').facts.letters = 24; }")
@@ -109,11 +81,6 @@ def test_one_press_shows_how_many_times_as_long_it_takes(widget: Locator) -> Non
     assert widget.evaluate("el => el.hidden") == 0, "the newest letter is in view"
     assert max(a - b for a, b in widget.evaluate("el => el.seen")) > 5
     page.assert_torch(widget, STEM)
-    widget.evaluate(STOP)
-    page.button(widget, "Race").click()
-    page.button(widget, "Race").wait_for()
-    page.settled(widget)
-    assert said.inner_text() == "" and 3 <= max(page.inputs_of(widget)["written"]) <= 4
-    page.button(widget, "Undo").click()
-    page.settled(widget)
-    assert page.inputs_of(widget)["written"] == [0, 0] and page.button(widget, "Race").is_visible()
+    page.nudge(widget, page.button(widget, "Race"))  # it presses Stop soon
+    assert said.inner_text() == "" and max(page.inputs_of(widget)["written"]) < 24
+    assert page.button(widget, "Race").is_visible()

@@ -9,6 +9,11 @@ import { dotsAt, plane } from "../../live/ui/plot.js";
 import { text } from "../../live/ui/sentences.js";
 import { autoContinue, fillText, followEnd, TEXT_STYLE } from "../../live/ui/texts.js";
 
+const KINDS = [
+  { name: "with cache", output: "kept" },
+  { name: "without cache", output: "again" },
+];
+
 // ---------------------------------------------------------------- what is computed
 
 const races = new WeakMap(); // spec -> the race that is on, or was last
@@ -36,10 +41,21 @@ async function writeLetter(run, writer, { facts: { temperature }, limits: { V } 
   tokens.push(Number(token.data[0]));
 }
 
+/** The rows of the head that is shown. */
+function ofHead(numbers, rows, { L, D }, { facts: { head, heads } }) {
+  const width = D / heads;
+  const start = Math.floor(head / heads) * D + (head % heads) * width;
+  const data = new Float32Array(rows * width);
+  for (let i = 0; i < rows; i += 1) {
+    const from = i * L * D + start;
+    data.set(numbers.subarray(from, from + width), i * width);
+  }
+  return { dims: [rows, width], data };
+}
+
 /** What torch does in a kernel, in compute() of race.py. */
 export async function program(run, { prompt, seed, written }, spec, partly = (_make) => {}) {
-  const { letters, head, heads } = spec.facts;
-  const u = uniform(seed, letters);
+  const u = uniform(seed, spec.facts.letters);
   const named = JSON.stringify([prompt, seed]);
   if (races.get(spec)?.named !== named || !written.some(Boolean)) {
     const both = [true, false].map((cached) => newWriter(spec, prompt, cached));
@@ -47,35 +63,17 @@ export async function program(run, { prompt, seed, written }, spec, partly = (_m
     races.set(spec, { named, both });
   }
   const { both } = races.get(spec);
-  const width = Number(spec.outputs.kept_keys.split(" ")[1]);
-  const ofHead = (numbers, rows, { L, D }) => {
-    const start = Math.floor(head / heads) * D + (head % heads) * width;
-    const data = new Float32Array(rows * width);
-    for (let i = 0; i < rows; i += 1) {
-      const from = i * L * D + start;
-      data.set(numbers.subarray(from, from + width), i * width);
-    }
-    return { dims: [rows, width], data };
-  };
   const raced = () => {
-    const [kept, again] = both.map((writer, i) => {
-      const count = Math.min(written[i], writer.times.length);
+    const found = {};
+    KINDS.forEach(({ output }, i) => {
+      const { tokens, times, ...writer } = both[i];
+      const count = Math.min(written[i], times.length);
       const rows = count ? prompt.length + count - 1 : 0;
-      const of = (numbers) => ofHead(numbers, rows, writer);
-      return {
-        tokens: writer.tokens.slice(prompt.length, prompt.length + count),
-        keys: of(writer.keys),
-        values: of(writer.values),
-      };
+      found[output] = tokens.slice(prompt.length, prompt.length + count);
+      for (const of of ["keys", "values"])
+        found[`${output}_${of}`] = ofHead(writer[of], rows, writer, spec);
     });
-    return {
-      kept: kept.tokens,
-      again: again.tokens,
-      kept_keys: kept.keys,
-      kept_values: kept.values,
-      again_keys: again.keys,
-      again_values: again.values,
-    };
+    return found;
   };
   for (const [i, writer] of both.entries()) {
     while (writer.times.length < written[i]) {
@@ -88,10 +86,6 @@ export async function program(run, { prompt, seed, written }, spec, partly = (_m
 
 // ---------------------------------------------------------------- what is shown
 
-const KINDS = [
-  { name: "with cache", output: "kept" },
-  { name: "without cache", output: "again" },
-];
 // So faint that it may come many times a second: it changes the light by less than a tenth.
 const FLASH = { backgroundColor: "color-mix(in srgb, var(--accent) 13%, transparent)" };
 const total = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
