@@ -145,8 +145,8 @@ function verdict(widget) {
   );
 }
 
-/** One of the two: its clock, its text, and keys and values of one head, a column for each letter. */
-function lane(widget, i) {
+/** One of the two: its clock, its text, and one head's keys and values, a column a letter. */
+function column(widget, i) {
   const { letters } = widget.spec.facts;
   const { name, output } = KINDS[i];
   const clock = h("span.clock");
@@ -242,7 +242,7 @@ function paces(widget) {
 /** The button, both lanes, and who was faster. */
 function race(widget) {
   const start = starter(widget);
-  const both = KINDS.map((_, i) => lane(widget, i));
+  const both = KINDS.map((_, i) => column(widget, i));
   start.element.append(redraw(widget, "New draw", restart));
   const side = both.map(({ element }) => element);
   return {
@@ -267,7 +267,8 @@ race.style = `${TEXT_STYLE}
 .head b::before { content: ""; display: inline-block; width: .625rem; height: .625rem;
   border-radius: 50%; margin-right: 7px; background: var(--tone); }
 .clock { width: 5rem; height: 1.75rem; contain: strict; margin-left: auto; text-align: right;
-  font-size: 1.375rem; font-weight: 650; line-height: 1.75rem; font-variant-numeric: tabular-nums; }
+  font-size: var(--size-large); font-weight: 650; line-height: 1.75rem;
+  font-variant-numeric: tabular-nums; }
 .raced.raced { height: 8.5rem; overflow-y: auto; contain: strict; cursor: default;
   line-height: 1.5rem; }
 .given { color: var(--soft); }
