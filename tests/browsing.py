@@ -724,6 +724,15 @@ def shorten(widget: Locator, stem: str) -> None:
         hold(widget, inputs_of(widget) | SHORT[stem])
 
 
+# What each region that is read out says, one after the other, from now on.
+SPOKEN = """el => {
+    const regions = [...el.shadowRoot.querySelectorAll('[role=status], [role=alert]')];
+    el.spoken = regions.map(() => []);
+    regions.forEach((region, i) => new MutationObserver(() => el.spoken[i].push(region.innerText))
+        .observe(region, { childList: true, characterData: true, subtree: true }));
+}"""
+
+
 def until(part: Locator, condition: str) -> None:
     """Wait until this function of the element is true."""
     part.page.wait_for_function(condition, arg=part.element_handle())

@@ -760,6 +760,8 @@ export function lossCurve(
     drawn.reach({ x: [0, end], ticks });
     for (const place of marks) place();
   };
+  const putNewest = drawn.spot("spot small tip");
+  const newest = /** @type {HTMLElement} */ (drawn.element.lastElementChild);
   const befores = [...drawn.svg.querySelectorAll("path.before")];
   const [lines, planted] = [[], []];
   let old = []; // [{ key, name, points }], the newest first
@@ -799,6 +801,8 @@ export function lossCurve(
         Math.max(...[points, ...old.map((run) => run.points)].map((of) => of.at(-1)?.[0] ?? 0)),
       );
       setAttribute(drawn.paths.now, "d", through(points.map(low)));
+      newest.hidden = points.length === 0;
+      if (points.length) putNewest(...low(points.at(-1)));
       const value = second?.(outputs);
       if (value !== undefined) note(past.measured, value);
       setAttribute(drawn.paths.second, "d", through(past.measured.map(low)));
@@ -856,6 +860,7 @@ lossCurve.style = `${plane.style}
 .plane .now { --tone: var(--blue); stroke-width: 2.2; }
 .plane.shared { margin-right: 2.75rem; }
 .plane .percent { transform: translate(6px, -50%); }
+.loss .tip { scale: 1.6; z-index: 1; }
 .plane .second { --tone: var(--vermilion); stroke-dasharray: 2 5; }
 .plane .share { stroke-width: 1.8; }
 .share.exact { --tone: var(--probability); }

@@ -70,7 +70,7 @@ export async function program(run, values, spec, partly = (_make) => {}) {
     if (from !== first) nodes = nodesOf(memory, ids.slice(from));
     first = from;
     const read = ids.slice(from);
-    const [node, last] = [nodes.at(-1), await lastOf(run, memory, spec, nodes, read, true)];
+    const [node, last] = [nodes.at(-1), await lastOf(run, memory, spec, nodes, read)];
     const knobs = { temperature, ...ALL };
     const { adjusted, token } = await chosenAt(run, node, last, knobs, numbers[n]);
     const head = facts.head * read.length;
