@@ -143,14 +143,20 @@ thead th { text-align: center; padding: 0 0 2px; }
 .heat tr.query th button { color: var(--accent); font-weight: 650; }
 
 ${KNOBS}${CONTROLS}${KEYS}${STAGE}${ANSWER}${TOUR}
-.problem { position: sticky; bottom: 8px; z-index: 1; margin: 0; font-size: var(--size-note);
+/* The last lines of a frame: a sum that is written out, and over it what is wrong. While they say
+   something they stay in the window with the frame. */
+.slot { display: grid; }
+.slot > * { grid-area: 1 / 1; }
+.slot:not(:has(> :is(.explained, .problem:not(:empty)))) { display: none; }
+.frame:not(.followed) > .slot:has(> :is(.explained:not(.idle), .problem:not(:empty))) {
+  position: sticky; bottom: 8px; z-index: 1; }
+.problem { margin: 0; font-size: var(--size-note);
   padding: 6px 10px; border-left: 3px solid var(--error);
   background: color-mix(in oklab, var(--ground), var(--error) 14%); }
 .problem[data-kind=hint] { border-color: var(--accent);
   background: color-mix(in oklab, var(--ground), var(--accent) 10%); }
 .problem:empty { display: none; }
 .problem:not(:empty, [data-kind=hint])::before { content: "⚠ "; content: "⚠ " / ""; }
-.failure { position: static; }
 .stale ${RESULTS}, [inert] { opacity: .4; }
 .scroll:has(> [inert]), [inert] .scroll { overflow: hidden; } /* no way in, so no way to scroll */
 .stale ${RESULTS} ${RESULTS}, [inert] [inert] { opacity: 1; } /* once is enough */

@@ -117,8 +117,7 @@ export class Widget {
         h("span.acts", againButton, undoButton, resetButton, ...copy, this.ownWindow.button),
       ),
       ...parts.map((part) => part.element),
-      ...(this.sums ? [this.sums] : []),
-      this.problemLine,
+      h("div.slot", ...(this.sums ? [this.sums] : []), this.problemLine),
       this.failureLine,
       this.linkField,
     );
