@@ -444,17 +444,13 @@ def is_grey_until_the_answer_is_there(widget: Locator, held: list[Route]) -> Non
     (shade,) = browsing.shades(widget)
     assert 0.3 < shade < 0.5, "greyed, and only once"
     assert browsing.busy(widget) == {"true"}
-    work = widget.locator(".busy > div")
-    work.get_by_text("Loading the").wait_for()
+    widget.locator(".turning").wait_for()
     assert browsing.where(widget).startswith("Loading the runtime")
-    for place in ("start", "center", "end"):  # wherever in the frame the reader is
-        widget.evaluate("(el, block) => el.scrollIntoView({ block })", place)
-        assert browsing.on_screen(work)
     browsing.let_go(widget.page, held)
     widget.locator(".frame:not(.stale)").wait_for()
     settled(widget)
     assert browsing.shades(widget) == {1.0} and "true" not in browsing.busy(widget)
-    assert widget.locator(".busy").is_hidden()
+    assert widget.locator(".turning").is_hidden()
     assert len(held) == 1
 
 
@@ -466,7 +462,7 @@ def is_answered_without_a_runtime(widget: Locator, visit: Visit) -> None:
     widget.dispatch_event("pointerover")
     visit.page.wait_for_timeout(300)
     assert browsing.shades(widget) == {1.0} and "true" not in browsing.busy(widget)
-    assert widget.locator(".busy").is_hidden()
+    assert widget.locator(".turning").is_hidden()
     assert [url for url in visit.requests if "/ort/" in url or url.endswith(".onnx")] == []
 
 

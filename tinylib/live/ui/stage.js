@@ -116,5 +116,4 @@ export const STAGE = `
 .staged .frame .journey.journey:not(.under-way) { top: 10px; right: 0; }
 .staged .title-row { position: sticky; top: 0; z-index: 2; background: var(--ground);
   margin-block: -6px; padding-block: 6px; }
-.staged .busy { top: 3.5rem; }
 `;

@@ -10,7 +10,8 @@ import { STAGE } from "./stage.js";
 /** A screen of the tour has one control, and its heading stands in the page. */
 const TOUR = `
 .tour { border: 0; padding: 0; font-size: var(--size-touch); }
-.tour > .title-row:has(.again[hidden]), .tour :is(.title, .where, .acts > :not(.again)),
+.tour > .title-row:has(.again[hidden]) { position: absolute; right: 0; bottom: 100%; }
+.tour :is(.title, .state:has(.turning[hidden]), .acts > :not(.again)),
 .tour :is(.looks, .curves, .counted, .nexts-of > .note, .drawn, .says, .rule.level),
 .tour .label:has(+ .loss-plot) { display: none; }
 .tour > .row:has(textarea) { order: -1; }
@@ -44,8 +45,7 @@ export const STYLE = `${LOOK}
   clip-path: inset(50%); white-space: nowrap; }
 .frame { border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px;
   background: var(--ground); display: flex; flex-direction: column; gap: 14px; }
-.title-row { display: flex; flex-wrap: wrap; gap: 6px 14px; align-items: center;
-  min-height: 1.75rem; }
+.title-row { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; }
 .title { margin: 0; font-weight: 650; }
 .acts { display: flex; flex-wrap: wrap; gap: 6px; margin-left: auto; }
 .row { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
@@ -160,26 +160,31 @@ ${KNOBS}${CONTROLS}${KEYS}${STAGE}${ANSWER}${TOUR}
 .stale ${RESULTS}, [inert] { opacity: .4; }
 .scroll:has(> [inert]), [inert] .scroll { overflow: hidden; } /* no way in, so no way to scroll */
 .stale ${RESULTS} ${RESULTS}, [inert] [inert] { opacity: 1; } /* once is enough */
-.busy { position: sticky; top: calc(var(--pst-header-article-height, 0px) + 2.9rem); z-index: 3;
-  height: 0; margin-bottom: -14px;
-  display: flex; justify-content: flex-end; align-items: flex-start; pointer-events: none;
-    } /* nothing moves for it */
-.busy > div { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; max-width: 100%;
-  margin-top: -1.75rem; padding: 4px 12px; font-size: var(--size-small); background: var(--ground);
-  border: 1px solid var(--accent); border-radius: 8px; box-shadow: 0 2px 10px var(--line); }
-.busy .what { flex: 1; }
 .turning { width: .8125rem; height: .8125rem; flex: none; border: 2px solid var(--line);
   border-top-color: var(--accent); border-radius: 50%; animation: turn 1s linear infinite; }
 @keyframes turn { to { transform: rotate(1turn); } }
 @media (prefers-reduced-motion: reduce) { .turning { animation: none; } }
-.where { color: var(--soft); font-size: var(--size-small); line-height: 1.25; flex: 1 1 10rem;
-  min-height: 2.5em; align-content: center; } /* two lines: its text changes, the row does not */
+/* Beside the title: one line, or two of what is loaded; the row keeps its height. */
+.state { position: relative; flex: 1 1 6rem; min-width: 0; color: var(--soft);
+  font-size: var(--size-small); line-height: 1.15; }
+.state summary { display: flex; gap: 6px; align-items: center; width: fit-content;
+  min-height: 1.75rem; cursor: help; }
+.where { max-height: 2lh; overflow: hidden; }
+.state:has(.origin:not(:empty)) .where { text-decoration: underline dotted;
+  text-underline-offset: 3px; }
+.state progress { position: absolute; inset: auto 0 0; height: 3px; }
+.origin { position: absolute; z-index: 3; top: 100%; width: max-content; margin: 0;
+  max-width: min(20rem, 80vw); padding: 6px 10px; line-height: 1.45; background: var(--ground);
+  border: 1px solid var(--line); border-radius: 8px; box-shadow: 0 2px 10px var(--line); }
 @media (max-width: 37.5rem) {
   .row > .row > .column { order: -1; }
   .matrix { --box: 2.4375rem; }
-  .title-row { display: contents; } /* the title, its buttons below it, and the rest at the end */
-  .where { order: 1; }
-  .acts { margin: -8px 0 0; }
+  .frame { padding: 12px 16px; }
+  .title { flex: 1 0 100%; }
+  .acts { margin: 0; }
+  .state { order: 1; }
+  .origin { right: 0; }
+  .staged .title-row { position: static; }
 }
 @media (pointer: coarse) {
   input[type=text] { font-size: var(--size-touch) !important; } /* smaller, and iOS zooms */
@@ -212,7 +217,7 @@ progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent)
 @media print { /* what only a reader at a screen can use goes; buttons that name a row stay */
   :host { break-inside: avoid; }
   * { print-color-adjust: exact; }
-  .foot, .where, .problem, .link, .remove, .rename, input[type=range],
+  .foot, .state, .problem, .link, .remove, .rename, input[type=range],
   button:not(li button, th button, td button) { display: none !important; }
 }
 `;

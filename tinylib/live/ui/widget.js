@@ -81,14 +81,9 @@ export class Widget {
       hidden: true,
       "aria-label": "the trained model, loaded so far",
     });
-    this.amount = h("span.amount", { hidden: true });
-    // Hidden from screen readers, which read the same beside the title; seen from all of the frame.
-    this.work = h("span.what", { "aria-hidden": "true" });
-    this.busyLine = h(
-      "div.busy",
-      { hidden: true },
-      h("div", h("span.turning", { "aria-hidden": "true" }), this.work, this.amount, this.progress),
-    );
+    this.turning = h("span.turning", { hidden: true, "aria-hidden": "true" });
+    this.origin = h("p.origin"); // what there is to say of it, for who asks
+    const state = h("summary", this.turning, this.where, this.progress);
     this.undoButton = h("button", { click: () => this.undo() }, "Undo");
     this.againButton = h(
       "button.again",
@@ -109,11 +104,10 @@ export class Widget {
     const copy = id ? [linkButton(() => share(this, id))] : [];
     const { againButton, undoButton, resetButton } = this;
     this.frame.append(
-      this.busyLine,
       h(
         "div.title-row",
         h("p.title", title),
-        this.where,
+        h("details.state", state, this.origin),
         h("span.acts", againButton, undoButton, resetButton, ...copy, this.ownWindow.button),
       ),
       ...parts.map((part) => part.element),
@@ -277,17 +271,18 @@ export class Widget {
   }
 
   /**
-   * Grey the results of older inputs, and say above the frame, and in its title's row, what is
-   * under way, if it is late; else that row says where the results come from.
+   * Grey the results of older inputs, and say beside the title what is under way, if it is late,
+   * else where the results come from: the first sentence of it, which opens the others.
    */
   showState() {
     const behind = this.late && this.behind && !this.streams;
     const loading = this.model.get("loading");
     this.frame.classList.toggle("stale", behind || Boolean(this.model.get("error")));
-    this.busyLine.hidden = !this.late || (this.quiet && !loading);
-    const coming = this.spec.weights ? "Loading the model" : "Loading the runtime";
-    setText(this.work, this.progress.hidden ? loading || COMPUTING : coming);
-    setText(this.where, loading || (this.late ? COMPUTING : this.model.get("where")));
+    this.turning.hidden = !this.late || (this.quiet && !loading);
+    const [computed, ...how] = this.model.get("where").split(/(?<=\.) /);
+    setText(this.where, loading || (this.late ? COMPUTING : computed));
+    setText(this.origin, how.join(" "));
+    setAttribute(this.origin.parentElement, "title", how.join(" "));
     if (this.busy === this.late) return;
     this.busy = this.late;
     for (const result of this.frame.querySelectorAll(RESULTS))
@@ -298,7 +293,7 @@ export class Widget {
   stream(on, quiet = false) {
     this.streams = on;
     this.frame.classList.toggle("trains", on);
-    this.quiet = on && quiet; // no sign of work over the frame: what changes in it shows enough
+    this.quiet = on && quiet; // nothing turns beside the title: what changes shows enough
     if (!on && !this.behind && !this.model.get("unfinished")) {
       this.stopWaiting();
       this.late = false;
@@ -360,11 +355,9 @@ export class Widget {
   /** How much of the trained model has been loaded: { loaded, total } in bytes, or null. */
   showProgress(progress) {
     const { loaded, total } = progress ?? {};
-    this.progress.hidden = this.amount.hidden = !(loaded < total);
+    this.progress.hidden = !(loaded < total);
     this.showState();
-    if (!progress) return;
-    [this.progress.max, this.progress.value] = [total, loaded];
-    setText(this.amount, `${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
+    if (progress) [this.progress.max, this.progress.value] = [total, loaded];
   }
 
   /** The cells that show an input or an output: all, or those of a row, a column or an entry. */
