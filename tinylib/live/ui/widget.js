@@ -157,6 +157,9 @@ export class Widget {
       followAddress(this, id, this.leaving.signal);
       this.ownWindow.follow(this.leaving.signal);
     }
+    new MutationObserver((changes) => {
+      for (const { target } of changes) if (target.disabled) this.leave(target);
+    }).observe(this.frame, { subtree: true, attributeFilter: ["disabled"] });
     this.forgetScheme = followScheme(this.el, () => {
       for (const canvas of this.frame.querySelectorAll("canvas")) canvas.again?.();
     });
@@ -308,9 +311,12 @@ export class Widget {
       result.inert = this.unusable.size > 0;
   }
 
-  /** Take the focus off a button that is about to go, to one that stays. */
+  /** Take the focus off a button that is about to go, or is dead now, to one beside it. */
   leave(button) {
-    if (button.getRootNode().activeElement === button) this.resetButton.focus();
+    if (button.getRootNode().activeElement !== button) return;
+    const stays = (other) => other !== button && !other.disabled && other.checkVisibility();
+    const beside = [...button.parentElement.querySelectorAll(":scope > button")].find(stays);
+    (beside ?? this.resetButton).focus({ preventScroll: true });
   }
 
   /** Until the pointer is let go no message is shown: it would push a button from under it. */
@@ -385,7 +391,6 @@ export class Widget {
     const follows = this.tail && this.query === this.lastRow;
     this.query = follows ? last : Math.max(0, Math.min(this.query || 0, last));
     this.lastRow = last;
-    if (this.history.length === 0) this.leave(this.undoButton);
     this.undoButton.disabled = this.history.length === 0;
     for (const part of this.parts) {
       if (!what || !part.shows || part.shows === what) part.update(inputs, outputs);
