@@ -412,7 +412,7 @@ def test_a_link_brings_all_of_it_to_a_phone(
 
 # Of each input that has a line or a slider: the main result is in view while it has the focus, or
 # what says it in short. Returns those of which neither is.
-UNSEEN = """el => {
+UNSEEN = """async (el) => {
     const frame = el.shadowRoot.querySelector('.frame');
     const main = frame.dataset.main ?? '[data-output]:not(.explained)';
     const shown = (e) => e.checkVisibility() && e.getBoundingClientRect().height;
@@ -423,11 +423,17 @@ UNSEEN = """el => {
     const controls = frame.querySelectorAll(
         '[data-input]:is(textarea, [type=text], [type=range]):enabled');
     const one = new Map([...controls].filter(shown).map((e) => [e.dataset.input, e]));
-    return [...one].filter(([, control]) => {
+    const frames = () => new Promise((turn) =>
+        requestAnimationFrame(() => requestAnimationFrame(turn)));
+    const unseen = [];
+    for (const [name, control] of one) {
         control.scrollIntoView({ block: 'center' });
         control.focus();
-        return ![...frame.querySelectorAll(`${main}, .answer-strip`)].filter(shown).some(inView);
-    }).map(([name]) => name);
+        await frames(); // then the strip knows whether it is wanted
+        const all = [...frame.querySelectorAll(`${main}, .answer-strip`)];
+        if (!all.filter(shown).some(inView)) unseen.push(name);
+    }
+    return unseen;
 }"""
 
 
