@@ -441,7 +441,7 @@ export function explanation(widget, invitation = INVITATION, first = (_widget) =
   };
 }
 explanation.style = `
-.explained { --tall: calc(2lh + .5rem + 2px); margin: 0; padding: 4px 10px;
+.explained { --tall: calc(2lh + 6px); margin: 0; padding: 2px 10px;
   min-height: var(--tall); border: 1px solid var(--line); border-radius: 8px;
   background: var(--ground); font-size: var(--size-note); line-height: 1.45;
   font-variant-numeric: tabular-nums; }

@@ -43,7 +43,7 @@ export const STYLE = `${LOOK}
 [hidden] { display: none !important; }
 .spoken-only { position: absolute; width: 1px; height: 1px; overflow: hidden;
   clip-path: inset(50%); white-space: nowrap; }
-.frame { border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px;
+.frame { border: 1px solid var(--line); border-radius: 10px; padding: 12px 16px;
   background: var(--ground); display: flex; flex-direction: column; gap: 14px; }
 .title-row { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; }
 .title { margin: 0; font-weight: 650; }
@@ -53,13 +53,14 @@ export const STYLE = `${LOOK}
 .row > .note { align-self: center; }
 .row > .row { flex-basis: 18.125rem; gap: 14px 16px; }
 .column { display: flex; flex-direction: column; gap: 4px; }
-@container widget (min-width: 53.75rem) { /* a journey begins at the end of the title's row */
+@container widget (min-width: 53.75rem) { /* a journey begins at the title's end */
+  .frame { gap: 10px; }
   .frame:has(.journey:not(.under-way)) > .title-row { padding-right: 10rem; }
-  .frame .journey.journey:not(.under-way) { top: 14px; z-index: 2; }
+  .frame .journey.journey:not(.under-way) { top: 12px; z-index: 2; }
 }
-.sides { display: grid; gap: 14px 28px; min-width: 0; }
+.sides { display: grid; gap: inherit; column-gap: 28px; min-width: 0; }
 .sides > * { min-width: 0; }
-.side { display: flex; flex-direction: column; gap: 14px; }
+.side { display: flex; flex-direction: column; gap: inherit; }
 @container widget (min-width: 53.75rem) { /* controls at the left, results at the right */
   .sides { grid-template-columns: minmax(0, var(--left, 1fr)) minmax(0, var(--right, 1.4fr));
     align-items: start; }
@@ -179,7 +180,6 @@ ${KNOBS}${CONTROLS}${KEYS}${STAGE}${ANSWER}${TOUR}
 @media (max-width: 37.5rem) {
   .row > .row > .column { order: -1; }
   .matrix { --box: 2.4375rem; }
-  .frame { padding: 12px 16px; }
   .title { flex: 1 0 100%; }
   .acts { margin: 0; }
   .state { order: 1; }

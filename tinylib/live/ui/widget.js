@@ -282,8 +282,9 @@ export class Widget {
     const loading = this.model.get("loading");
     this.frame.classList.toggle("stale", behind || Boolean(this.model.get("error")));
     this.turning.hidden = !this.late || (this.quiet && !loading);
-    const [computed, ...how] = this.model.get("where").split(/(?<=\.) /);
-    setText(this.where, loading || (this.late ? COMPUTING : computed));
+    const said = loading || (this.late ? COMPUTING : this.model.get("where"));
+    const [first, ...how] = said.split(/(?<=\.) /);
+    setText(this.where, first);
     setText(this.origin, how.join(" "));
     setAttribute(this.origin.parentElement, "title", how.join(" "));
     if (this.busy === this.late) return;
