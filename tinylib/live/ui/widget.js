@@ -2,6 +2,7 @@
 
 import { problem, wordsOf } from "../page/inputs.js";
 import { answerStrip } from "./answer.js";
+import { fade } from "./boxes.js";
 import { h, isComposing, setAttribute, setText } from "./dom.js";
 import { followAddress, share } from "./links.js";
 import { followScheme } from "./look.js";
@@ -157,8 +158,10 @@ export class Widget {
       followAddress(this, id, this.leaving.signal);
       this.ownWindow.follow(this.leaving.signal);
     }
+    this.frame.querySelectorAll(".scroll:not(.tree)").forEach(fade);
     new MutationObserver((changes) => {
-      for (const { target } of changes) if (target.disabled) this.leave(target);
+      for (const { target } of changes)
+        if (/** @type {any} */ (target).disabled) this.leave(target);
     }).observe(this.frame, { subtree: true, attributeFilter: ["disabled"] });
     this.forgetScheme = followScheme(this.el, () => {
       for (const canvas of this.frame.querySelectorAll("canvas")) canvas.again?.();
