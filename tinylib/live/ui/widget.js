@@ -160,9 +160,11 @@ export class Widget {
     }
     this.frame.querySelectorAll(".scroll:not(.tree)").forEach(fade);
     new MutationObserver((changes) => {
-      for (const { target } of changes)
-        if (/** @type {any} */ (target).disabled) this.leave(target);
-    }).observe(this.frame, { subtree: true, attributeFilter: ["disabled"] });
+      for (const change of changes) {
+        const target = /** @type {any} */ (change.target);
+        if (target.disabled || target.hidden) this.leave(target);
+      }
+    }).observe(this.frame, { subtree: true, attributeFilter: ["disabled", "hidden"] });
     this.forgetScheme = followScheme(this.el, () => {
       for (const canvas of this.frame.querySelectorAll("canvas")) canvas.again?.();
     });
@@ -269,8 +271,6 @@ export class Widget {
     if (why) {
       this.stopWaiting();
       this.late = false;
-    } else {
-      this.leave(this.againButton);
     }
     this.againButton.hidden = !why || Boolean(this.model.get("final"));
     this.showState();
@@ -315,7 +315,7 @@ export class Widget {
       result.inert = this.unusable.size > 0;
   }
 
-  /** Take the focus off a button that is about to go, or is dead now, to one beside it. */
+  /** Take the focus off a button that is about to go, or is of no use now, to one beside it. */
   leave(button) {
     if (button.getRootNode().activeElement !== button) return;
     const stays = (other) => other !== button && !other.disabled && other.checkVisibility();
