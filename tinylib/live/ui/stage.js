@@ -97,7 +97,7 @@ export function fullWindow(widget, id) {
   };
 }
 
-/** Of the widgets in a page, the one that holds the `target`, or is under the pointer, or largest. */
+/** Of the widgets in a page the one that holds the `target`, or has the pointer, or shows most. */
 function meant(target) {
   const all = [...document.querySelectorAll(".tl-widget")];
   const heightInSight = (el) => {
