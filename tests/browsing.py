@@ -626,7 +626,7 @@ def outside_rounding(
 
 def assert_torch(widget: Locator, stem: str) -> None:
     """The numbers in the page are torch's for the inputs that the page holds."""
-    here = re.compile("^(Computed|Trained) in this page")
+    here = re.compile("^(Computed|Trained) here")
     settled(widget)
     state = shown_by(widget)
     if not here.match(state["where"]):

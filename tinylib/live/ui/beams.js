@@ -598,7 +598,7 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
 `;
 beamEnds.style = `
 .sides { --right: 1.9fr; --label: 9.8em; --number: 3.25rem; }
-@container widget (min-width: 53.75rem) { .frame { gap: 12px; } }
+@container widget (min-width: 53.75rem) { .frame { gap: 7px; padding-block: 9px; } }
 .ends { font-size: var(--size-note); width: 100%; max-width: 38.75rem; }
 .ends td, .ends th { padding: 2px 0 2px 8px; text-align: right; }
 .ends tr :first-child { padding-left: 0; width: 2rem; }

@@ -166,9 +166,9 @@ export function trainingBar(
   const show = () => {
     const focused = bar.getRootNode().activeElement;
     [go.hidden, pause.hidden] = [running, !running];
-    if (focused === go && running) pause.focus();
-    if (focused === pause && !running) go.focus();
     go.disabled = one.disabled = at() >= most || Boolean(lacking());
+    if (focused === go && running) pause.focus();
+    if (focused === pause && !running) (go.disabled ? back : go).focus();
     const ended = at() >= most ? "All steps are done" : at() > 0 ? "Go on" : label;
     setText(go, lacking() || ended);
   };

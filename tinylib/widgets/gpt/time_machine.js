@@ -434,7 +434,8 @@ timeSlider.style = `
 .time .knob { max-width: none; grid-template: "label value" auto "track track" auto
   "stops stops" auto "about about" auto / minmax(0, 1fr) 8.5em; }
 @container widget (min-width: 53.75rem) {
-  .frame, .side { gap: 9px; }
+  .frame { padding-block: 9px; }
+  .frame, .side { gap: 7px; }
   .time .knob { grid-template: "label track value about" auto ". stops . ." auto
     / auto 1fr 10.5em 4.25rem; }
 }

@@ -152,9 +152,7 @@ function lineUp(widget) {
       setAttribute(right, "aria-label", `move ${words[widget.query]} right`);
       left.disabled = at === 0;
       right.disabled = at === order.length - 1;
-      const same = order.every((word, t) => word === t);
-      if (same) widget.leave(back);
-      back.disabled = same;
+      back.disabled = order.every((word, t) => word === t);
       shuffle.disabled = reverse.disabled = order.length === 1;
     },
   };

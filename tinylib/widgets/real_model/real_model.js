@@ -14,10 +14,10 @@ const LITTLE = 2; // GB: a device with less memory is not offered the model
 const STORE = "tinylib-model"; // where llama_file.js keeps what has come
 const [TEXT, CHAT, LENS] = [0, 1, 2]; // what is done with the model
 const MODES = ["text", "chat", "lens"];
-const STORED = "Computed by PyTorch in advance. Load the model, and it answers to your own texts.";
+const STORED = "Precomputed. Load the model, and it answers to your own texts.";
 const HERE =
-  "Computed in this page by 80 lines of JavaScript and one product in WebAssembly, on the file's " +
-  "own 4‑bit rows; tests hold it to PyTorch.";
+  "Computed here. 80 lines of JavaScript and one product in WebAssembly work on the file's own " +
+  "4‑bit rows; tests hold it to PyTorch.";
 
 // ---------------------------------------------------------------- who answers
 

@@ -205,7 +205,7 @@ colouredSentence.style = `${CHIPS}
 .reading { gap: 6px; align-items: flex-start; }
 .reading .bar { justify-content: space-between; width: 100%; }
 @container widget (max-width: 32.5rem) {
-  .spoken td span { width: 1.5rem; }
+  .spoken td span { width: 1.375rem; }
   .spoken .gold::after { border: 1.5px solid var(--text); outline: 0; }
   .spoken th[scope=row] { padding-right: 3px; }
   .spoken caption { white-space: normal; }
@@ -296,6 +296,10 @@ function matrix(
 matrix.style = `
 .sides { --left: 1.4fr; --right: 1fr; }
 .heat.signed.learned td span { width: 2.125rem; height: 1.3125rem; line-height: 1.3125rem; }
+@container widget (max-width: 32.5rem) {
+  .heat.signed.learned td span { width: 1.9375rem; }
+  .learned .asking { padding-right: 2px; }
+}
 .learned th[scope=row] { padding-right: 4px; text-align: right; vertical-align: middle; }
 .learned .asking { font-size: var(--size-small); color: var(--soft); text-align: right;
   padding-right: 6px; }

@@ -171,7 +171,7 @@ crossing.style = `
   .narrow > .knob > .called > :first-child { min-height: 1.5em; }
 }
 @container widget (min-width: 53.75rem) {
-  .frame { gap: 14px; padding: 10px 16px; }
+  .frame { padding: 10px 16px; }
   .gaze { flex-basis: auto; margin-right: 6px; }
   .frame.frame:has(> .plain) > .title-row { padding-right: 0; } /* it has no journey */
   .crossing:not(.plain) { display: grid; grid-template-columns: 1fr repeat(3, auto); gap: 0 12px; }
