@@ -15,7 +15,7 @@ import { ask, halt } from "../page/trainer.js";
 import { choice } from "./controls.js";
 import { h, mathText, setAttribute, setText } from "./dom.js";
 import { appear } from "./motion.js";
-import { whole } from "./numbers.js";
+import { percent, times, whole } from "./numbers.js";
 import { finish } from "./parts.js";
 import { plane, through } from "./plot.js";
 import { fillList } from "./sentences.js";
@@ -764,10 +764,30 @@ export function lossCurve(
     const put = drawn.spot("tick percent", `${n}\u00a0%`);
     return () => put(end, (top * n) / 100);
   });
+  const several = shareNames.length > 1; // then each has its name at its end, and no legend
+  const ends = (several ? shares.kinds : []).map((kind) => {
+    const text = h("b");
+    return { text, put: drawn.spot(`end ${kind}`, text) };
+  });
+  /** The names at the ends of their curves, kept apart. */
+  const nameEnds = (values) => {
+    drawn.element.classList.toggle("ended", several && past.shares.length > 1);
+    const room = (15 * top) / height;
+    const order = times(ends.length, (i) => i).sort((i, j) => values[i] - values[j]);
+    const heights = order.map((i) => top * values[i]);
+    heights.forEach((at, place) => {
+      heights[place] = Math.max(at, (heights[place - 1] ?? -room) + room);
+    });
+    heights.reduceRight((above, at, place) => (heights[place] = Math.min(at, above - room)), top);
+    order.forEach((i, place) => {
+      setText(ends[i].text, `${shares.names[i]} ${percent(values[i])}`);
+      ends[i].put(end, heights[place]);
+    });
+  };
   const round = (steps) => (steps > 200 ? 100 * Math.ceil(steps / 100) : steps);
   let end = 0; // of the axis of steps, which grows, since most is learned early
   const reach = (longest) => {
-    const next = [round(most / 4), round(most / 2)].find((steps) => longest <= steps) ?? most;
+    const next = Math.max(round(most / 4), (most / 10) * Math.ceil((10 * longest) / most));
     if (next === end) return;
     end = next;
     const ticks = { x: ticksTo(end).map((at) => [at, whole(at)]), y: ticksTo(top, height / 24) };
@@ -821,6 +841,7 @@ export function lossCurve(
         const curve = past.shares.map(([steps, all]) => [steps, top * all[i]]);
         setAttribute(drawn.paths[path], "d", through(curve));
       });
+      if (several) nameEnds(shares.read(outputs));
       befores.forEach((path, i) =>
         setAttribute(path, "d", through((old[i]?.points ?? []).map(low))),
       );
@@ -834,14 +855,14 @@ export function lossCurve(
       }
       planted.forEach(({ line, element }, i) => {
         const { at = -1, flag = "", tone = "" } = flags[i] ?? {};
-        line(at, flag);
+        line(at, several ? "" : flag); // its curve has that name
         setAttribute(element, "class", `rule x flag ${tone} ${at > end / 2 ? "late" : ""}`);
       });
       const figure = (loss) => loss.toFixed(3);
       const legend = [
         ...(points.length ? [[called, figure(points.at(-1)[1]), "now"]] : []),
         ...(past.measured.length ? [[other, figure(past.measured.at(-1)[1]), "second"]] : []),
-        ...shares.names.map((of, i) => [of, "", shareNames[i]]),
+        ...(several ? [] : shares.names).map((of, i) => [of, "", shareNames[i]]),
         ...old.map((run) => [run.name, figure(run.points.at(-1)[1]), "before"]),
       ];
       fillList(
@@ -870,6 +891,10 @@ lossCurve.style = `${plane.style}
 .plane .now { --tone: var(--blue); stroke-width: 2.2; }
 .plane.shared { margin-right: 2.75rem; }
 .plane .percent { transform: translate(6px, -50%); }
+.plane:has(.end) { margin-right: 6rem; }
+.plane .end { position: absolute; transform: translate(5px, -50%); white-space: nowrap;
+  line-height: 1; color: var(--tone); font-variant-numeric: tabular-nums; }
+.plane:not(.ended) .end, .ended .percent { display: none; }
 .plane .second { --tone: var(--vermilion); stroke-dasharray: 2 5; }
 .plane .share { stroke-width: 1.8; }
 .share.exact { --tone: var(--probability); }
