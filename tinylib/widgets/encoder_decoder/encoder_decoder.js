@@ -34,6 +34,9 @@ export async function program(run, { source, by }, spec) {
 // chat".
 const FIRST = 15;
 
+/** The sentence, as it is judged: all that this model has learned from end with a full stop. */
+const asSentence = (english) => (english.at(-1) === "." ? english : [...english, "."]);
+
 const quote = (words) => `“${words}”`;
 
 /**
@@ -90,9 +93,11 @@ function verdict(widget) {
     element: results("column", message, right),
     shows: "outputs",
     update(inputs, outputs) {
-      const english = widget.words("S", inputs);
+      const given = widget.words("S", inputs);
+      const english = asSentence(given);
       const found = compared(widget, english, outputs.tokens.data);
-      setText(message, judgement(widget, english, found));
+      const stop = given === english ? "" : " A sentence of this model ends with a full stop.";
+      setText(message, `${judgement(widget, english, found)}${stop}`);
       right.hidden = !found.truth || found.truth.join(" ") === found.french.join(" ");
       if (!right.hidden) glossed(words, found.truth, meanings(widget, found.truth));
     },
@@ -149,7 +154,7 @@ function toured(widget) {
     element: results("column", h("p.label", "Through 120 numbers:"), list, message),
     shows: "outputs",
     update(inputs, outputs) {
-      const english = widget.words("S", inputs);
+      const english = asSentence(widget.words("S", inputs));
       const found = compared(widget, english, outputs.tokens.data);
       glossed(list, found.french, meanings(widget, found.french));
       found.faults.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault));
@@ -176,7 +181,7 @@ export default live(
         vocabulary: "target",
         gloss: meanings,
         faults: (widget, inputs, tokens) =>
-          compared(widget, widget.words("S", inputs), tokens).faults,
+          compared(widget, asSentence(widget.words("S", inputs)), tokens).faults,
       }),
       ui.use(verdict),
       ui.use(
