@@ -732,7 +732,7 @@ threeRuns.style = `
   .runs :is(.bar, .share) { display: block; width: 100%; }
   .runs .bar { height: 8px; }
   .runs .share { text-align: left; }
-  .runs :is(thead td, tbody th) { width: 5.5rem; }
+  .runs :is(thead td, tbody th) { width: 4.875rem; }
   .runs td { padding: 4px 4px 0 0; }
 }
 `;
