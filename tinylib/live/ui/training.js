@@ -14,8 +14,9 @@ import {
 import { ask, halt } from "../page/trainer.js";
 import { choice } from "./controls.js";
 import { h, mathText, setAttribute, setText } from "./dom.js";
+import { curveEnds } from "./ends.js";
 import { appear } from "./motion.js";
-import { percent, times, whole } from "./numbers.js";
+import { whole } from "./numbers.js";
 import { finish } from "./parts.js";
 import { plane, through } from "./plot.js";
 import { fillList } from "./sentences.js";
@@ -765,25 +766,7 @@ export function lossCurve(
     return () => put(end, (top * n) / 100);
   });
   const several = shareNames.length > 1; // then each has its name at its end, and no legend
-  const ends = (several ? shares.kinds : []).map((kind) => {
-    const text = h("b");
-    return { text, put: drawn.spot(`end ${kind}`, text) };
-  });
-  /** The names at the ends of their curves, kept apart. */
-  const nameEnds = (values) => {
-    drawn.element.classList.toggle("ended", several && past.shares.length > 1);
-    const room = (15 * top) / height;
-    const order = times(ends.length, (i) => i).sort((i, j) => values[i] - values[j]);
-    const heights = order.map((i) => top * values[i]);
-    heights.forEach((at, place) => {
-      heights[place] = Math.max(at, (heights[place - 1] ?? -room) + room);
-    });
-    heights.reduceRight((above, at, place) => (heights[place] = Math.min(at, above - room)), top);
-    order.forEach((i, place) => {
-      setText(ends[i].text, `${shares.names[i]} ${percent(values[i])}`);
-      ends[i].put(end, heights[place]);
-    });
-  };
+  const nameEnds = curveEnds(drawn, shares.names, several ? shares.kinds : [], { top, height });
   const round = (steps) => (steps > 200 ? 100 * Math.ceil(steps / 100) : steps);
   let end = 0; // of the axis of steps, which grows, since most is learned early
   const reach = (longest) => {
@@ -841,7 +824,7 @@ export function lossCurve(
         const curve = past.shares.map(([steps, all]) => [steps, top * all[i]]);
         setAttribute(drawn.paths[path], "d", through(curve));
       });
-      if (several) nameEnds(shares.read(outputs));
+      if (several) nameEnds(past.shares.length > 1 ? shares.read(outputs) : [], end);
       befores.forEach((path, i) =>
         setAttribute(path, "d", through((old[i]?.points ?? []).map(low))),
       );
@@ -886,15 +869,11 @@ const ticksTo = (top, most = 7) => {
     Number((i * step).toFixed(6)),
   );
 };
-lossCurve.style = `${plane.style}
+lossCurve.style = `${plane.style}${curveEnds.style}
 .plane.loss { margin-left: 2.125rem; }
 .plane .now { --tone: var(--blue); stroke-width: 2.2; }
 .plane.shared { margin-right: 2.75rem; }
 .plane .percent { transform: translate(6px, -50%); }
-.plane:has(.end) { margin-right: 6rem; }
-.plane .end { position: absolute; transform: translate(5px, -50%); white-space: nowrap;
-  line-height: 1; color: var(--tone); font-variant-numeric: tabular-nums; }
-.plane:not(.ended) .end, .ended .percent { display: none; }
 .plane .second { --tone: var(--vermilion); stroke-dasharray: 2 5; }
 .plane .share { stroke-width: 1.8; }
 .share.exact { --tone: var(--probability); }

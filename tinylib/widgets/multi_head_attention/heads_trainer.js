@@ -166,8 +166,8 @@ table.style = `${pixelMap.style}${gauge.style}
 .roles .gauge { grid-template-columns: 4.4em minmax(2.5rem, 1fr) 5em; }
 .roles .gauge :is(.label, b) { font-size: var(--size-note); }
 .roles .drawn { align-items: start; margin-bottom: 4px; }
-.drawn .pixel-map { border-color: var(--soft); --gold: var(--text); width: calc(12 * var(--row)); max-width: 100%;
-  margin: 0 auto; }
+.drawn .pixel-map { --gold: var(--text); width: calc(12 * var(--row)); max-width: 100%;
+  border-color: var(--soft); margin: 0 auto; }
 .drawn .about { display: flex; gap: 10px; justify-content: space-between; }
 .drawn .about b { font-size: var(--size-note); color: var(--text); }
 .drawn .about p { margin: 2px 0 0; }

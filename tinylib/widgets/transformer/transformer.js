@@ -202,10 +202,8 @@ function weightsOf({ shape: [, H, T, S], data }, { layer, head }) {
 /** Show this word, or this head, or this kind of attention. */
 function choose(widget, what) {
   const { at, kind, head } = what;
-  if (head !== undefined || (kind ?? shownKind(widget)) !== shownKind(widget)) {
-    widget.kind = kind ?? shownKind(widget);
-    widget.shown = undefined;
-  }
+  if (head !== undefined || (kind ?? shownKind(widget)) !== shownKind(widget))
+    [widget.kind, widget.shown] = [kind ?? shownKind(widget), undefined];
   if (head !== undefined) widget.heads[widget.kind] = head;
   if (at?.french !== undefined) widget.at = at.french;
   if (at?.english !== undefined) widget.query = at.english;
