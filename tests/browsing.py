@@ -560,7 +560,8 @@ def missed_by_tab(widget: Locator) -> list[str]:
         raise AssertionError("Tab does not leave the widget")
     missed: list[str] = widget.evaluate(
         """el => [...el.shadowRoot.querySelectorAll('button, input, select, summary, [tabindex]')]
-            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen && e.type !== 'radio')
+            .filter((e) => e.checkVisibility() && !e.matches(':disabled') && !e.seen)
+            .filter((e) => e.type !== 'radio')
             .filter((e) => e.tabIndex >= 0)
             .map((e) => e.outerHTML)"""
     )

@@ -56,7 +56,7 @@ def controls(widget: Locator) -> list[tuple[str, str, int]]:
     found: list[list[Any]] = widget.locator("[data-input]").evaluate_all(
         """all => all.map((e, i) => [e, i])
             .filter(([e]) => e.checkVisibility() && !e.closest('[inert]'))
-            .filter(([e]) => !e.disabled && e.ariaDisabled !== 'true')
+            .filter(([e]) => !e.matches(':disabled') && e.ariaDisabled !== 'true')
             .filter(([e]) => !(e.type === 'radio' && e.checked) && e.ariaPressed !== 'true')
             .map(([e, i]) => [e.dataset.input, `${e.localName} ${e.type ?? ''}`, i])
         """

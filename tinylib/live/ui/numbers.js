@@ -26,6 +26,10 @@ export function format(value) {
     .replace("-", "−");
 }
 
+/** The same, but of what would read 0.00 its first digit and its power of ten: 3e−7. */
+export const formatTiny = (value) =>
+  value && Math.abs(value) < 0.005 ? value.toExponential(0).replaceAll("-", "−") : format(value);
+
 /** With three decimals, for a sum that would not seem to add up with two. */
 export const thousandths = (value) =>
   value

@@ -14,6 +14,7 @@ import {
 import { ask, halt } from "../page/trainer.js";
 import { choice } from "./controls.js";
 import { h, mathText, setAttribute, setText, notifyPage } from "./dom.js";
+import { curveEnds } from "./ends.js";
 import { appear } from "./motion.js";
 import { whole } from "./numbers.js";
 import { plane, through } from "./plot.js";
@@ -750,10 +751,12 @@ export function lossCurve(
     const put = drawn.spot("tick percent", `${n}\u00a0%`);
     return () => put(end, (top * n) / 100);
   });
+  const several = shareNames.length > 1; // then each has its name at its end, and no legend
+  const nameEnds = curveEnds(drawn, shares.names, several ? shares.kinds : [], { top, height });
   const round = (steps) => (steps > 200 ? 100 * Math.ceil(steps / 100) : steps);
   let end = 0; // of the axis of steps, which grows, since most is learned early
   const reach = (longest) => {
-    const next = [round(most / 4), round(most / 2)].find((steps) => longest <= steps) ?? most;
+    const next = Math.max(round(most / 4), (most / 10) * Math.ceil((10 * longest) / most));
     if (next === end) return;
     end = next;
     const ticks = { x: ticksTo(end).map((at) => [at, whole(at)]), y: ticksTo(top, height / 24) };
@@ -811,6 +814,7 @@ export function lossCurve(
         const curve = past.shares.map(([steps, all]) => [steps, top * all[i]]);
         setAttribute(drawn.paths[path], "d", through(curve));
       });
+      if (several) nameEnds(past.shares.length > 1 ? shares.read(outputs) : [], end);
       befores.forEach((path, i) =>
         setAttribute(path, "d", through((old[i]?.points ?? []).map(low))),
       );
@@ -824,14 +828,14 @@ export function lossCurve(
       }
       planted.forEach(({ line, element }, i) => {
         const { at = -1, flag = "", tone = "" } = flags[i] ?? {};
-        line(at, flag);
+        line(at, several ? "" : flag); // its curve has that name
         setAttribute(element, "class", `rule x flag ${tone} ${at > end / 2 ? "late" : ""}`);
       });
       const figure = (loss) => loss.toFixed(3);
       const legend = [
         ...(points.length ? [[called, figure(points.at(-1)[1]), "now"]] : []),
         ...(past.measured.length ? [[other, figure(past.measured.at(-1)[1]), "second"]] : []),
-        ...shares.names.map((of, i) => [of, "", shareNames[i]]),
+        ...(several ? [] : shares.names).map((of, i) => [of, "", shareNames[i]]),
         ...old.map((run) => [run.name, figure(run.points.at(-1)[1]), "before"]),
       ];
       fillList(
@@ -855,7 +859,7 @@ const ticksTo = (top, most = 7) => {
     Number((i * step).toFixed(6)),
   );
 };
-lossCurve.style = `${plane.style}
+lossCurve.style = `${plane.style}${curveEnds.style}
 .plane.loss { margin-left: 2.125rem; }
 .plane .now { --tone: var(--blue); stroke-width: 2.2; }
 .plane.shared { margin-right: 2.75rem; }

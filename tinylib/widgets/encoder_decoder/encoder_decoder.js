@@ -35,6 +35,9 @@ export async function program(run, { source, by }, spec) {
 // chat".
 const FIRST = 15;
 
+/** The sentence, as it is judged: all that this model has learned from end with a full stop. */
+const asSentence = (english) => (english.at(-1) === "." ? english : [...english, "."]);
+
 const quote = (words) => `“${words}”`;
 
 /**
@@ -91,9 +94,11 @@ function verdict(widget) {
     element: results("column", message, right),
     shows: "outputs",
     update(inputs, outputs) {
-      const english = widget.words("S", inputs);
+      const given = widget.words("S", inputs);
+      const english = asSentence(given);
       const found = compared(widget, english, outputs.tokens.data);
-      setText(message, judgement(widget, english, found));
+      const stop = given === english ? "" : " A sentence of this model ends with a full stop.";
+      setText(message, `${judgement(widget, english, found)}${stop}`);
       right.hidden = !found.truth || found.truth.join(" ") === found.french.join(" ");
       if (!right.hidden) glossed(words, found.truth, meanings(widget, found.truth));
     },
@@ -145,7 +150,7 @@ verdict.style = `
 
 /** What the tour shows: the French, each word with its meaning, and what is wrong with it. */
 function translationOf(widget, inputs, { tokens }) {
-  const english = widget.words("S", inputs);
+  const english = asSentence(widget.words("S", inputs));
   const { french: words, faults } = compared(widget, english, tokens.data);
   const gone = lostIn(widget, english, words);
   const lost = gone.length ? `✗ ${listed(gone)} got lost.` : "";
@@ -166,7 +171,7 @@ export default live(
         vocabulary: "target",
         gloss: meanings,
         faults: (widget, inputs, tokens) =>
-          compared(widget, widget.words("S", inputs), tokens).faults,
+          compared(widget, asSentence(widget.words("S", inputs)), tokens).faults,
       }),
       ui.use(verdict),
       ui.use(

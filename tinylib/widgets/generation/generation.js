@@ -213,8 +213,8 @@ function writer(widget) {
 
 // ---------------------------------------------------------------- the text
 
-/** The head that is shown on the text: the reader's, else the one that is offered. */
-const headOf = (widget) => widget.head ?? widget.spec.facts.head;
+/** The head that is shown on the text: a step's or the reader's, else the one that is offered. */
+const headOf = (widget) => widget.shown?.head ?? widget.head ?? widget.spec.facts.head;
 
 function choose(widget, place) {
   const { N } = readBy(widget);
@@ -298,6 +298,7 @@ function heads(widget) {
     chosen: () => headOf(widget),
     choose(i) {
       widget.head = i;
+      widget.shown = undefined;
       widget.repaint("outputs");
     },
     draw({ canvas, fresh }, view, i) {
@@ -523,6 +524,7 @@ const STEPS = [
         `${most === S - 1 ? `${read} itself` : called(names[most])}.`,
       lit: [characterAt(most), characterAt(S - 1)],
       moves: most < S - 1 ? [{ from: characterAt(most), to: characterAt(S - 1) }] : [],
+      shows: { head },
       fills: [partsOf(widget, ".heads .small, .looks")],
       code: code.attend,
       table: {
