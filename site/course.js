@@ -1,7 +1,6 @@
 // What the pages do beside their widgets.
 
 import "./progress.js";
-import "./search.js";
 
 // The keyboard can scroll whatever is wider than its column. The theme's own look would draw the
 // whole page (lighten.mjs takes it out); this also sees formulas and what a <details> opens later.
@@ -183,3 +182,21 @@ const watch = () => {
   }
 };
 if (article) new MutationObserver(watch).observe(article, { childList: true, subtree: true });
+
+// Search is fetched once somebody is about to use it, or in its own page.
+const search = () => import("./search.js");
+for (const button of document.querySelectorAll(".search-button__button")) {
+  button.addEventListener("click", () => search().then(({ open }) => open()));
+  for (const event of ["pointerenter", "focus"])
+    button.addEventListener(event, () => search().then(({ load }) => load().catch(() => {})));
+}
+addEventListener("keydown", (event) => {
+  const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
+  const at = /** @type {HTMLElement} */ (event.composedPath()[0]);
+  const writing = at.isContentEditable || at.matches("input, textarea, select");
+  const slash = key === "/" && !ctrlKey && !metaKey && !altKey && !writing;
+  if (!slash && (key.toLowerCase() !== "k" || ctrlKey === metaKey || altKey || shiftKey)) return;
+  event.preventDefault();
+  search().then(({ open, close }) => close() || open());
+});
+if (!document.querySelector("dialog .search-box")) search();

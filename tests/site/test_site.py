@@ -758,7 +758,7 @@ def test_the_first_screen_says_what_it_is_and_shows_a_gpt_that_writes(
         assert lowest <= height and wide == width
         assert not visit.page.locator(".bd-sidebar-primary, .sidebar-toggle").first.is_visible()
         button = visit.page.locator(".call a").first
-        assert button.inner_text() == "Straight road"
+        assert button.inner_text() == "Build a GPT"
         button.click()
         visit.page.wait_for_url("**/01_encoder_decoder.html?road=straight")
 

@@ -169,7 +169,7 @@ def test_the_page_answers_as_torch_does(browser: Browser, site: str, real: RealM
         widget.locator("table.lens:not(.waiting)").wait_for()
         rows = real.lens({"text": text})["rows"]
         seen = widget.locator(".lens tbody td:nth-child(2) span").all_text_contents()
-        want = [row["best"][0]["piece"].replace(" ", "␣") for row in rows]
+        want = [row["best"][0]["piece"].replace(" ", "␣") for row in reversed(rows)]
         assert sum(a == b for a, b in zip(seen, want, strict=True)) >= 30
         widget.get_by_role("radio", name="A chat").check()
         box = widget.get_by_role("textbox", name="your question")
@@ -207,7 +207,7 @@ def test_the_end_of_an_answer_is_announced_and_keys_reach_all(
     assert widget.evaluate("el => el.shadowRoot.activeElement.textContent") == "Write on"
     for mode in ("A text", "A chat", "Block by block"):
         widget.get_by_role("radio", name=mode).check()
-        widget.locator("button:enabled").locator("visible=true").first.focus()
+        widget.locator("summary").locator("visible=true").first.focus()
         assert missed_by_tab(widget) == []
         assert widget.page.evaluate("document.documentElement.scrollWidth") == 375
     widget.get_by_role("radio", name="A chat").check()
@@ -263,7 +263,7 @@ def test_a_failure_is_said_and_the_next_press_tries_again(
     context: BrowserContext, site: str
 ) -> None:
     widget = opened(context, site, WRONG).widget("real_model")
-    wrong = widget.locator(".frame > .problem").first
+    wrong = widget.locator(".slot > .problem").first
     load(widget)
     wrong.filter(has_text="What came is HTML. Try again later.").wait_for()
     load(widget)

@@ -256,7 +256,7 @@ function numbers2d(widget) {
 }
 
 /** The query, twice as long or half as long. */
-function lengths(widget) {
+function queryLengths(widget) {
   const longer = (text, factor) =>
     h(
       "button",
@@ -363,7 +363,7 @@ export default live(
   (ui) => [
     ui.words(),
     ui.sides(
-      ui.boxed("side", ui.use(field2d), ui.use(lengths), ui.use(winner)),
+      ui.boxed("side", ui.use(field2d), ui.use(queryLengths), ui.use(winner)),
       ui.boxed(
         "side",
         ui.use((widget) =>

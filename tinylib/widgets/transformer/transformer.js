@@ -119,7 +119,7 @@ const KINDS = {
 /** The kind that is shown: a step's, or the reader's. */
 const shownKind = ({ shown, kind }) => shown?.kind ?? kind ?? "cross";
 
-const translated = new WeakMap(); // outputs -> what they tell, for all parts that show it
+const viewOf = new WeakMap(); // outputs -> what they tell, for all parts that show it
 
 /**
  * What the outputs say, or null if they are not the answer to these inputs: the words on either
@@ -132,12 +132,12 @@ function answer(widget, inputs, outputs) {
   if (ids.length !== english.data.length || ids.some((id, s) => id !== english.data[s]))
     return null;
   if (inputs.start.some((id, t) => id !== tokens.data[t])) return null;
-  if (!translated.has(outputs)) {
+  if (!viewOf.has(outputs)) {
     const names = spec.vocabularies.target;
     const all = [...tokens.data];
     const french = all.map((id) => named(id, names));
     const before = ["the start", ...french.slice(0, -1)];
-    translated.set(outputs, {
+    viewOf.set(outputs, {
       english: wordsOf(spec, "source", inputs.source),
       french,
       before,
@@ -149,7 +149,7 @@ function answer(widget, inputs, outputs) {
       ),
     });
   }
-  const view = translated.get(outputs);
+  const view = viewOf.get(outputs);
   const kind = shownKind(widget);
   const at = {
     french: within(widget.at ?? longest(view), [0, view.ids.length - 1]),
