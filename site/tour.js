@@ -82,7 +82,8 @@
   });
 
   let letters = 0;
-  function finished(i, { what, prompt } = /** @type {any} */ ({})) {
+  function finished(i, { what, prompt, plays } = /** @type {any} */ ({})) {
+    if (what === "film") return void screens[i].classList.toggle("plays", plays);
     if (i === screens.length - 1 && what !== "card") return; // the first words come before
     if (i === 0 && prompt) {
       kept.line = prompt;

@@ -391,10 +391,10 @@ export function translated(widget, label, read) {
       if (!found) return;
       const { words, below, faults, lost } = found;
       glossed(list, words, below);
-      faults.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault));
-      const wrong = faults.includes(true) ? "✗ Not what the English says." : "";
+      faults.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault && !lost));
+      const wrong = faults.includes(true) ? "✗ One word is wrong." : "";
       setText(message, lost || wrong || "✓ No word got lost.");
-      if (inputs.source === widget.model.get("offered").at(-1)?.source) notifyPage(widget);
+      if (lost || wrong) notifyPage(widget);
     },
   };
 }

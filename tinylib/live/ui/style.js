@@ -15,7 +15,7 @@ const TOUR = `
 .tour .paper { height: 10.25rem; font-size: var(--size-large); }
 .tour .paper .t { background: none; }
 .tour textarea.line.line { font-size: var(--size-large); }
-.tour .page-of { height: 7lh; font-size: var(--size-text); }
+.tour .page-of { height: calc(7lh + 1.375rem); font-size: var(--size-text); }
 .tour .play { color: var(--ground); background: var(--accent); border-color: var(--accent); }
 @container widget (max-width: 37.5rem) {
   .tour .paper { height: 8.125rem; }

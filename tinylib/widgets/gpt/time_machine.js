@@ -86,6 +86,7 @@ function timeSlider(widget) {
   const stop = () => {
     clearTimeout(timer);
     if (playing) widget.stream(false);
+    if (playing) notifyPage(widget, { what: "film", plays: false });
     [playing, timer] = ["", 0];
     setText(play, offer);
   };
@@ -101,12 +102,12 @@ function timeSlider(widget) {
     else if (isWhole(widget) && step === last) stop();
     else if (isWhole(widget)) timer ||= setTimeout(() => show(step + 1), stay);
   };
-  const slider = knob(widget, "step", "training step", {
+  const slider = knob(widget, "step", toured ? "rounds of practice" : "training step", {
     slide: (to) => {
       stop();
       go(to);
     },
-    describe: (step) => afterSteps(steps[step]),
+    describe: (step) => (toured ? whole(steps[step]) : afterSteps(steps[step])),
   });
   const press = () => {
     const from = begun ? widget.inputs.step + 1 : 0;
@@ -115,6 +116,7 @@ function timeSlider(widget) {
     else if (isCalm()) go(to);
     else {
       setText(play, "Pause");
+      notifyPage(widget, { what: "film", plays: true });
       widget.stream(true, true);
       show(to);
     }
@@ -137,7 +139,7 @@ function timeSlider(widget) {
     ),
   );
   slider.called.append(play);
-  slider.element.append(h("div.stops", ...ticks));
+  if (!toured) slider.element.append(h("div.stops", ...ticks));
   return {
     element: h("div.time", slider.element),
     reset() {
@@ -168,7 +170,8 @@ function continuation(widget) {
   const own = h("span.own");
   const when = h("span.label", { role: "status" });
   const luck = h("span.luck");
-  const drawn = isToured(widget.model) ? [] : [h("span.drawn", luck, redraw(widget, "New draw"))];
+  const toured = isToured(widget.model);
+  const drawn = toured ? [] : [h("span.drawn", luck, redraw(widget, "New draw"))];
   let done; // the outputs of the last snapshot that were told of
   return {
     element: h(
@@ -185,7 +188,8 @@ function continuation(widget) {
       const letters = Array.from(written.data, (id) => tokens[id]);
       const text = Array.from(before.data, (id) => tokens[id]).join("");
       const known = which.data[0] === step && text === prompt ? letters.length : 0;
-      setText(when, `It writes, ${afterSteps(steps[step])}`);
+      const since = toured ? `after ${whole(steps[step])} rounds` : afterSteps(steps[step]);
+      setText(when, `It writes, ${since}`);
       setText(luck, `draw ${seed}`);
       setText(given, prompt);
       // what is on its way leaves the letters of before, pale, where none has come yet
@@ -341,7 +345,7 @@ function lossCurve(widget) {
   };
 }
 
-/** In the tour: among how many letters it hesitates, as the loss of each snapshot has it. */
+/** In the tour: among how many signs it hesitates, as the loss of each snapshot has it. */
 function doubts(widget) {
   const letters = widget.spec.facts.curves.loss.map(Math.exp);
   const plot = plane({
@@ -360,7 +364,7 @@ function doubts(widget) {
     update({ step }) {
       here(step, letters[step]);
       const many = Math.round(letters[step]);
-      setText(message, `It hesitates among about ${many} letters`);
+      setText(message, `Of 65 letters and signs, it is torn between about ${many}`);
     },
   };
 }
