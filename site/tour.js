@@ -2,6 +2,9 @@
 // its widgets say; here is how a reader gets from each to the next. Without this it is a page.
 {
   const KEPT = "road-to-gpt-tour"; // of this visit: the reader's line, and which screens are done
+  // What each screen asks for, until it is done.
+  const TO_DO = ["Press Write", "Choose a letter", "Press Play", "Choose “)”", "Use the switch"];
+  TO_DO.push("Answer, and move the slider", "Press Train", "Start training");
   const LETTERS = 3; // that the reader chooses on a screen where letters are chosen
   const WRITTEN = 12; // letters that go on from the reader's line: then they see how it goes on
   const WAIT = 2000; // ms after the page has come, before models are fetched unasked
@@ -56,7 +59,7 @@
     const cell = [...screen.querySelectorAll(":scope > .cell")].at(-1);
     const after = make("div", { class: "after", role: "status" });
     while (cell.nextElementSibling) after.append(cell.nextElementSibling);
-    const note = make("span", { id: `waits-${i + 1}`, role: "status" }, "Try it first");
+    const note = make("span", { id: `waits-${i + 1}`, role: "status" }, TO_DO[i]);
     notes.push(note);
     const isLast = i === screens.length - 1;
     const click = () => {
@@ -197,7 +200,7 @@
     const { line } = kept;
     const beginning = [...endOfLine(24).replace(/\s+$/, " ")].map((one) => one.codePointAt(0));
     const changes = {
-      hero: { prompt: line, choices: [] },
+      hero: { prompt: line.replace(/\S$/, "$& "), choices: [] }, // a word begins: there is a choice
       time_machine: { prompt: endOfLine(40) },
       gpt_trainer: { beginning },
     };

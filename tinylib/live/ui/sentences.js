@@ -8,6 +8,7 @@ import { AS_IS, AS_TYPED, h, notifyPage, setAttribute, setHeat, setText } from "
 import { lines } from "./lines.js";
 import { shaded } from "./look.js";
 import { percent } from "./numbers.js";
+import { isToured } from "./widget.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
 
@@ -30,7 +31,8 @@ export function fillList(list, entries, make, fill) {
 function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text) => text) {
   let kept; // the sentence that the box stands for, whatever else is half typed in it
   const report = (what) => {
-    setText(wrong, what && `${what} The results, greyed, are still those of before.`);
+    const greyed = isToured(widget.model) ? "" : " The results, greyed, are still those of before.";
+    setText(wrong, what && `${what}${greyed}`);
     setAttribute(box, "aria-invalid", String(Boolean(what)));
     widget.setAside(box, Boolean(what));
   };
@@ -224,13 +226,18 @@ export function text(widget, name, label, also = (_next, _widget) => {}, oneLine
   };
   const meant = (text) => plainly(text, (sign) => knows(vocabulary, sign));
   const typed = typing(widget, name, box, wrong, also, tally, meant);
-  const end = (event) => {
+  const end = () => {
+    box.dispatchEvent(new Event("input")); // what stands there is used, if nothing was typed, too
+    if (box.value)
+      box.blur(); // and a phone's keyboard is off what is written
+    else box.focus();
+  };
+  const typedEnd = (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
-    box.dispatchEvent(new Event("input")); // what stands there is used, if nothing was typed, too
-    box.blur(); // and a phone's keyboard is off what is written
+    end();
   };
-  if (oneLine) box.addEventListener("keydown", end);
+  if (oneLine) box.addEventListener("keydown", typedEnd);
   count.hidden = oneLine;
   return {
     element: h(
@@ -242,6 +249,7 @@ export function text(widget, name, label, also = (_next, _widget) => {}, oneLine
       ...(characters ? [] : [unknown, knownWords(known)]),
     ),
     ...countedBox(typed, tally),
+    end,
   };
 }
 /** A box for a text of any characters, `name`; under it how many bytes it has. */

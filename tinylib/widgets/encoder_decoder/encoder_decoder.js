@@ -185,6 +185,9 @@ export default live(
     query: -1,
     wide: true,
     answer: "ol.said:not(.plain)",
-    tour: (ui) => [ui.use(lengths, "source"), ui.use(translated, "Through 120 numbers:", translationOf)],
+    tour: (ui) => [
+      ui.use(lengths, "source"),
+      ui.use(translated, "Through 120 numbers:", translationOf),
+    ],
   },
 );

@@ -348,30 +348,18 @@ function lossCurve(widget) {
 /** In the tour: among how many signs it hesitates, as the loss of each snapshot has it. */
 function doubts(widget) {
   const letters = widget.spec.facts.curves.loss.map(Math.exp);
-  const plot = plane({
-    name: "loss-plot",
-    x: [0, letters.length - 1],
-    y: [0, letters[0]],
-    height: 84,
-    paths: ["curve"],
-  });
-  setAttribute(plot.paths.curve, "d", through([...letters.entries()]));
-  const here = plot.spot("spot");
-  const message = h("p.label");
+  const all = widget.spec.sentences.prompt.length;
+  const message = h("p.label.doubts");
   return {
-    element: h("section.column.doubts", message, plot.element),
+    element: message,
     shows: "inputs",
     update({ step }) {
-      here(step, letters[step]);
       const many = Math.round(letters[step]);
-      setText(message, `Of 65 letters and signs, it is torn between about ${many}`);
+      setText(message, `Of ${all} letters and signs, it is torn between about ${many}`);
     },
   };
 }
-doubts.style = `${plane.style}
-.doubts .label { margin: 0; }
-@container widget (max-width: 37.5rem) { .doubts .plane { display: none; } }
-`;
+doubts.style = ".doubts { margin: 0; min-height: 2lh; }";
 
 const ABILITIES = [
   [
