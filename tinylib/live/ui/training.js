@@ -161,7 +161,7 @@ export function trainingBar(
   };
   const run = () => {
     if (!running) return;
-    if (at() >= most) stop();
+    if (at() >= most || lacking()) stop();
     else advance(chunkSize());
   };
   const show = () => {
