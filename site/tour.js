@@ -13,6 +13,7 @@
   const screens = /** @type {HTMLElement[]} */ ([
     ...document.querySelectorAll("article section[id^=screen-]"),
   ]);
+  const here = new Set(); // screens that are done since the page came: what they show is there
   const kept = { line: "", done: [], ...JSON.parse(sessionStorage.getItem(KEPT) ?? "{}") };
   const keep = () => sessionStorage.setItem(KEPT, JSON.stringify(kept));
   let now = -1; // the screen that is shown
@@ -65,8 +66,8 @@
     const click = () => {
       if (!isLast) return go(i + 1);
       below.remove();
+      screen.querySelector(".tl-widget")?.dispatchEvent(new Event("tl:picture"));
       after.focus({ preventScroll: true });
-      after.scrollIntoView({ block: "end" });
     };
     const offer = isLast ? "See your picture" : "Continue";
     const button = /** @type {HTMLButtonElement} */ (
@@ -76,6 +77,7 @@
     const row = make("div", { class: "onward" }, note, button);
     const below = make("div", { class: "below" }, row);
     cell.after(below);
+    for (const link of isLast ? after.querySelectorAll("a") : []) link.target = "_blank";
     if (isLast) below.after(Object.assign(after, { tabIndex: -1 }));
     else below.prepend(after);
     headingOf(screen).tabIndex = -1;
@@ -92,19 +94,22 @@
       kept.line = prompt;
       handOn(screens[1]); // so that its guesses are there when the reader comes
     }
-    if (what === "taken" && !kept.done.includes(i)) {
+    if (what === "taken" && !here.has(i)) {
       letters += 1;
       notes[i].textContent = `${LETTERS - letters} more`;
       if (letters < LETTERS) return;
     }
     if (!kept.done.includes(i)) kept.done.push(i);
+    here.add(i);
+    const more = i < screens.length - 1 ? "Try more, or go on" : "";
+    if (!without.has(i)) notes[i].textContent = more;
     keep();
     show();
   }
 
   /** A widget or its model has not come, or does not run here: the reader can go on without it. */
   function release(i) {
-    if (kept.done.includes(i)) return;
+    if (here.has(i)) return;
     without.add(i);
     notes[i].textContent = "It does not run here: go on without it.";
     if (i < screens.length - 1) return show();
@@ -135,8 +140,9 @@
     const [before, screen] = [now, screens[(now = asked())]];
     screens.forEach((one, i) => {
       one.classList.toggle("now", i === now);
-      one.classList.toggle("done", kept.done.includes(i));
-      buttons[i].disabled = !(kept.done.includes(i) || without.has(i));
+      one.classList.toggle("done", here.has(i));
+      const before = i < screens.length - 1 && kept.done.includes(i);
+      buttons[i].disabled = !(here.has(i) || before || without.has(i));
       dots[i].classList.toggle("done", kept.done.includes(i));
       if (i === now) dots[i].setAttribute("aria-current", "step");
       else dots[i].removeAttribute("aria-current");
@@ -206,9 +212,10 @@
     };
     for (const { model, dataset } of await widgetsOf(screen)) {
       const change = changes[dataset.widget.split("-")[0]];
-      if (screen === screens[0] || !change || !line || given.get(model) === line) continue;
-      if (model.get("inputs").steps) continue;
+      if (!change || !line || given.get(model) === line) continue;
+      if (model.get("inputs").steps || model.get("inputs").prompt === line) continue;
       given.set(model, line);
+      model.set("line", line);
       give(model, change);
     }
   }
@@ -264,6 +271,10 @@
       step(across < 0 ? 1 : -1);
   });
 
+  addEventListener("beforeunload", (event) => {
+    const [own] = screens.at(-1).querySelectorAll(".tl-widget");
+    if (/** @type {any} */ (own)?.model.get("inputs").steps) event.preventDefault(); // it would go
+  });
   addEventListener("hashchange", show);
   show();
 }

@@ -266,5 +266,5 @@ lookingBack.style = `${arcDrawing.style}${POWER}${REPLY}
   min-height: 2.75rem; }
 .asking .said { display: inline-block; margin: 0 8px; padding: 0 .5em; width: auto;
   min-width: 1.875rem; color: var(--text); }
-.told { margin: 0; min-height: 3em; max-width: 34rem; }
+.told { margin: 0; text-wrap: balance; min-height: 3em; max-width: 34rem; }
 `;

@@ -241,6 +241,7 @@ export function trainingBar(
   widget.model.on("change:error", () => {
     if (widget.model.get("error") && running) stop();
   });
+  Object.assign(widget, { rest: stop, goOn: start });
   const isRunning = () => running;
   const announcement = success && successLine(widget, success, { stop, go, isRunning });
   const keeping = inPage && saved ? keeper(widget, saved, { at, stop, ready }) : null;

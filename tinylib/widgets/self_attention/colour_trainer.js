@@ -118,7 +118,7 @@ function colouredSentence(widget) {
   const toured = isToured(widget.model); // then less is seen: shades, and no numbers
   const whole = (...parts) => (toured ? [] : parts);
   const caption = toured
-    ? "Each row is a word: it looks at what is dark, and should look at what is framed"
+    ? "Dark: where each word looks. Framed: its partner"
     : "attention weights: each row is a word that attends";
   const heads = times(8, () => coloured("over"));
   const rows = times(8, (t) => {
@@ -389,7 +389,7 @@ function bar(widget, label = undefined) {
           when: (_inputs, { accuracy }) => accuracy.data[0] >= ALL,
           message: (crossed, outputs) =>
             isToured(widget.model)
-              ? `It has learned: in ${tests} sentences that it has never seen, it makes no mistake.`
+              ? `It has learned: no mistake in ${tests} new sentences.`
               : `${crossed}: all ${tests} test sentences are answered correctly.${seenIn(outputs)}`,
         },
       ],
@@ -409,7 +409,10 @@ bar.style = `${trainingBar.style}
 .tour .spoken .never { background: none; }
 .tour .chip.chip :is(b, .letter) { display: none; }
 .tour .spoken th[scope=row] .name { position: static; width: auto; height: auto; clip-path: none; }
-.tour .spoken caption { white-space: normal; max-width: 24rem; }
+.tour .spoken caption { white-space: normal; }
+@container widget (max-width: 37.5rem) {
+  .tour .spoken td span { height: 1.125rem; line-height: 1.125rem; }
+}
 `;
 
 /** The loss, against guessing; and against what a form cannot do without, if it were simpler. */
