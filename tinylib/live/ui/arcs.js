@@ -53,8 +53,9 @@ function arcs(view, from, middles, strongest) {
 
 /**
  * The arcs above the words, each with a point where it lands and, if it is strong, its head's
- * number. If they are not `numbered`, there is only the strongest of each head. `draw(view, chosen, middles)` takes { words, questions: [{ name,
- * head, on, weights, answered }] }, the place of the chosen word, and the middle of each column in
+ * number. If they are not `numbered`, there is only the strongest of each head.
+ * `draw(view, chosen, middles)` takes { words, questions: [{ name, head, on, weights, answered }]
+ * }, the place of the chosen word, and the middle of each column in
  * pixels.
  */
 export function arcDrawing(numbered = true) {

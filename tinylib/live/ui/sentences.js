@@ -410,7 +410,6 @@ export function translated(widget, label, read) {
 translated.style = `${readout.style}
 .head { display: flex; flex-wrap: wrap; gap: 0 8px; align-items: baseline; }
 @container widget (max-width: 37.5rem) {
-  .judged { flex-basis: 100%; }
   .tour { gap: 8px; }
 }
 `;

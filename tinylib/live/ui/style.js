@@ -17,7 +17,8 @@ const TOUR = `
 .tour .paper { height: 12rem; font-size: var(--size-large); }
 .tour .paper .t { background: none; }
 .tour textarea.line.line { font-size: var(--size-large); }
-.tour .page-of.page-of { padding-block: 10px 0; height: calc(7lh + 12px); font-size: var(--size-text); }
+.tour .page-of.page-of { padding-block: 10px 0; height: calc(7lh + 12px);
+  font-size: var(--size-text); }
 .tour .play { color: var(--ground); background: var(--accent); border-color: var(--accent); }
 @container widget (max-width: 37.5rem) {
   .tour .paper { height: 11.5rem; }

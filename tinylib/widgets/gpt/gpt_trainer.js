@@ -313,7 +313,8 @@ function beginning(widget) {
           ...(cut ? [`Only the last ${most} characters are read.`] : []),
           ...(strange.length
             ? [
-                `${toured ? "It" : "The model"} reads □ for what this text does not have: ${some.join(", ")}${more}.`,
+                `${toured ? "It" : "The model"} reads □ for what this text does not have: ` +
+                  `${some.join(", ")}${more}.`,
               ]
             : []),
         ].join(" "),
@@ -387,9 +388,11 @@ versus.style = `
 @container widget (max-width: 40rem) {
   .frame:not(.tour) .newest { order: -1; }
   .tour .begin .success { min-height: 3.2rem; }
+  .tour .begin .main { flex: 1 0 100%; }
   .tour .versus { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; }
 }
-.tour .written { flex: none; min-height: 0; height: calc(9lh + 10px); padding-bottom: 0; overflow: hidden; }
+.tour .written { flex: none; min-height: 0; height: calc(9lh + 10px); padding-bottom: 0;
+  overflow: hidden; }
 @container widget (max-width: 40rem) {
   .tour .written { padding: 6px 6px 0; font-size: var(--size-note); height: calc(13lh + 8px); }
 }
