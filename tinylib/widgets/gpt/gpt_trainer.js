@@ -515,6 +515,11 @@ const beats =
   (n) =>
   (inputs, { valid, ngrams }) =>
     inputs.form !== NO_MASK && valid.data[0] < ngrams.data[n] && ngrams.data[n] > 0.1;
+/** The mean of the last losses until then. */
+const meanAt = ({ data }, end) => {
+  const some = data.slice(Math.max(0, end - 16), end);
+  return some.reduce((sum, loss) => sum + loss, 0) / some.length;
+};
 const BY_HEART = {
   name: "by heart",
   flag: "by heart",
@@ -525,11 +530,7 @@ const BY_HEART = {
     const values = measured.map(([, value]) => value);
     const best = Math.min(...values);
     const [since] = measured[values.indexOf(best)] ?? [0];
-    const meanAt = (end) => {
-      const some = losses.data.slice(Math.max(0, end - 16), end);
-      return some.reduce((sum, loss) => sum + loss, 0) / some.length;
-    };
-    const learns = meanAt(losses.data.length) < meanAt(since) - 0.02; // what it reads gets better
+    const learns = meanAt(losses, losses.data.length) < meanAt(losses, since) - 0.02; // as it reads
     return form !== NO_MASK && best < ngrams.data[0] && values.at(-1) > best + 0.05 && learns;
   },
 };
@@ -553,11 +554,12 @@ function bar(widget) {
   const { facts, stem } = widget.spec;
   const size = facts.T * facts.batch;
   const per = (ms) => whole(Math.round((10 * size) / ms) * 100);
-  const inPlainWords = (one) => ({
-    ...one,
-    message: (crossed, ...seen) =>
-      one === BY_HEART ? success.heartInTour : one.message("", ...seen).replace(": it", "It"),
-  });
+  const repeats = (_inputs, { losses, valid }) =>
+    meanAt(losses, losses.data.length) < valid.data[0] / 4; // what it reads, beside what it has not
+  const inPlainWords = (one) =>
+    one === BY_HEART
+      ? { ...one, when: repeats, message: () => success.heartInTour }
+      : { ...one, message: (_crossed, ...seen) => one.message("", ...seen).replace(": it", "It") };
   const plainly = {
     ...success,
     goal: success.inTour,
