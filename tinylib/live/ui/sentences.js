@@ -31,8 +31,11 @@ export function fillList(list, entries, make, fill) {
 function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text) => text) {
   let kept; // the sentence that the box stands for, whatever else is half typed in it
   const report = (what) => {
-    const greyed = isToured(widget.model) ? "" : " The results, greyed, are still those of before.";
-    setText(wrong, what && `${what}${greyed}`);
+    const [toured, greyed] = [
+      isToured(widget.model),
+      "The results, greyed, are still those of before.",
+    ];
+    setText(wrong, what && (toured ? what.replaceAll("model", "machine") : `${what} ${greyed}`));
     setAttribute(box, "aria-invalid", String(Boolean(what)));
     widget.setAside(box, Boolean(what));
   };

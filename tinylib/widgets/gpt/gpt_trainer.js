@@ -554,11 +554,11 @@ function bar(widget) {
   const { facts, stem } = widget.spec;
   const size = facts.T * facts.batch;
   const per = (ms) => whole(Math.round((10 * size) / ms) * 100);
-  const repeats = (_inputs, { losses, valid }) =>
+  const isByHeart = (_inputs, { losses, valid }) =>
     meanAt(losses, losses.data.length) < valid.data[0] / 4; // what it reads, beside what it has not
   const inPlainWords = (one) =>
     one === BY_HEART
-      ? { ...one, when: repeats, message: () => success.heartInTour }
+      ? { ...one, when: isByHeart, message: () => success.heartInTour }
       : { ...one, message: (_crossed, ...seen) => one.message("", ...seen).replace(": it", "It") };
   const plainly = {
     ...success,
