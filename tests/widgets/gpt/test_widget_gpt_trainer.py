@@ -301,7 +301,7 @@ def test_all_of_a_large_file_is_learned_and_no_step_is_lost_unasked(widget: Loca
     beginning.fill("день " * 5 + "day")
     expect(widget.locator(".given + .note")).to_have_text(
         "Only the last 24 characters are read. "
-        "The model reads □ for what this text does not have: “d”, “a”, “y”."
+        "It reads □ for what this text does not have: “d”, “a”, “y”."
     )
     assert inputs_of(widget)["beginning"] == [ord(c) for c in ("день " * 5 + "day")[-24:]]
 

@@ -31,11 +31,9 @@ export function fillList(list, entries, make, fill) {
 function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text) => text) {
   let kept; // the sentence that the box stands for, whatever else is half typed in it
   const report = (what) => {
-    const [toured, greyed] = [
-      isToured(widget.model),
-      "The results, greyed, are still those of before.",
-    ];
-    setText(wrong, what && (toured ? what.replaceAll("model", "machine") : `${what} ${greyed}`));
+    const greyed = " The results, greyed, are still those of before.";
+    const whole = isToured(widget.model) ? what.replaceAll("model", "machine") : what + greyed;
+    setText(wrong, what && whole);
     setAttribute(box, "aria-invalid", String(Boolean(what)));
     widget.setAside(box, Boolean(what));
   };
@@ -229,18 +227,15 @@ export function text(widget, name, label, also = (_next, _widget) => {}, oneLine
   };
   const meant = (text) => plainly(text, (sign) => knows(vocabulary, sign));
   const typed = typing(widget, name, box, wrong, also, tally, meant);
-  const end = () => {
+  const end = (event) => {
+    if (event && event.key !== "Enter") return;
+    event?.preventDefault();
     box.dispatchEvent(new Event("input")); // what stands there is used, if nothing was typed, too
     if (box.value)
       box.blur(); // and a phone's keyboard is off what is written
     else box.focus();
   };
-  const typedEnd = (event) => {
-    if (event.key !== "Enter") return;
-    event.preventDefault();
-    end();
-  };
-  if (oneLine) box.addEventListener("keydown", typedEnd);
+  if (oneLine) box.addEventListener("keydown", end);
   count.hidden = oneLine;
   return {
     element: h(

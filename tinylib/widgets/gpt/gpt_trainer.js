@@ -312,10 +312,7 @@ function beginning(widget) {
         [
           ...(cut ? [`Only the last ${most} characters are read.`] : []),
           ...(strange.length
-            ? [
-                `${toured ? "It" : "The model"} reads □ for what this text does not have: ` +
-                  `${some.join(", ")}${more}.`,
-              ]
+            ? [`It reads □ for what this text does not have: ${some.join(", ")}${more}.`]
             : []),
         ].join(" "),
       );
@@ -560,11 +557,8 @@ function bar(widget) {
     one === BY_HEART
       ? { ...one, when: isByHeart, message: () => success.heartInTour }
       : { ...one, message: (_crossed, ...seen) => one.message("", ...seen).replace(": it", "It") };
-  const plainly = {
-    ...success,
-    goal: success.inTour,
-    milestones: success.milestones.map(inPlainWords),
-  };
+  const milestones = success.milestones.map(inPlainWords);
+  const plainly = { ...success, goal: success.inTour, milestones };
   return trainingBar(widget, {
     chunkMs: LOOK_EVERY_MS,
     success: isToured(widget.model) ? plainly : success,

@@ -83,10 +83,13 @@ function timeSlider(widget) {
       next.step = to;
     });
   };
+  const plays = (on) => {
+    widget.stream(on, on);
+    if (toured) notifyPage(widget, { what: "film", plays: on });
+  };
   const stop = () => {
     clearTimeout(timer);
-    if (playing) widget.stream(false);
-    if (playing) notifyPage(widget, { what: "film", plays: false });
+    if (playing) plays(false);
     [playing, timer] = ["", 0];
     setText(play, offer);
   };
@@ -116,8 +119,7 @@ function timeSlider(widget) {
     else if (isCalm()) go(to);
     else {
       setText(play, "Pause");
-      notifyPage(widget, { what: "film", plays: true });
-      widget.stream(true, true);
+      plays(true);
       show(to);
     }
   };

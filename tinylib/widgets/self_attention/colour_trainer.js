@@ -409,7 +409,6 @@ bar.style = `${trainingBar.style}
 .tour .spoken .never { background: none; }
 .tour .chip.chip :is(b, .letter) { display: none; }
 .tour .spoken th[scope=row] .name { position: static; width: auto; height: auto; clip-path: none; }
-.tour .spoken caption { white-space: normal; }
 @container widget (max-width: 37.5rem) {
   .tour .spoken td span { height: 1.125rem; line-height: 1.125rem; }
 }
