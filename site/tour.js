@@ -2,6 +2,9 @@
 // its widgets say; here is how a reader gets from each to the next. Without this it is a page.
 {
   const KEPT = "road-to-gpt-tour"; // of this visit: the reader's line, and which screens are done
+  // What each screen asks for, until it is done.
+  const TO_DO = ["Press Write", "Choose a letter", "Press Play", "Choose “)”", "Use the switch"];
+  TO_DO.push("Answer, and move the slider", "Press Train", "Start training");
   const LETTERS = 3; // that the reader chooses on a screen where letters are chosen
   const WRITTEN = 12; // letters that go on from the reader's line: then they see how it goes on
   const WAIT = 2000; // ms after the page has come, before models are fetched unasked
@@ -10,6 +13,7 @@
   const screens = /** @type {HTMLElement[]} */ ([
     ...document.querySelectorAll("article section[id^=screen-]"),
   ]);
+  const here = new Set(); // screens that are done since the page came: what they show is there
   const kept = { line: "", done: [], ...JSON.parse(sessionStorage.getItem(KEPT) ?? "{}") };
   const keep = () => sessionStorage.setItem(KEPT, JSON.stringify(kept));
   let now = -1; // the screen that is shown
@@ -56,14 +60,14 @@
     const cell = [...screen.querySelectorAll(":scope > .cell")].at(-1);
     const after = make("div", { class: "after", role: "status" });
     while (cell.nextElementSibling) after.append(cell.nextElementSibling);
-    const note = make("span", { id: `waits-${i + 1}`, role: "status" }, "Try it first");
+    const note = make("span", { id: `waits-${i + 1}`, role: "status" }, TO_DO[i]);
     notes.push(note);
     const isLast = i === screens.length - 1;
     const click = () => {
       if (!isLast) return go(i + 1);
       below.remove();
+      screen.querySelector(".tl-widget")?.dispatchEvent(new Event("tl:picture"));
       after.focus({ preventScroll: true });
-      after.scrollIntoView({ block: "end" });
     };
     const offer = isLast ? "See your picture" : "Continue";
     const button = /** @type {HTMLButtonElement} */ (
@@ -73,6 +77,7 @@
     const row = make("div", { class: "onward" }, note, button);
     const below = make("div", { class: "below" }, row);
     cell.after(below);
+    for (const link of isLast ? after.querySelectorAll("a") : []) link.target = "_blank";
     if (isLast) below.after(Object.assign(after, { tabIndex: -1 }));
     else below.prepend(after);
     headingOf(screen).tabIndex = -1;
@@ -82,25 +87,29 @@
   });
 
   let letters = 0;
-  function finished(i, { what, prompt } = /** @type {any} */ ({})) {
+  function finished(i, { what, prompt, plays } = /** @type {any} */ ({})) {
+    if (what === "film") return void screens[i].classList.toggle("plays", plays);
     if (i === screens.length - 1 && what !== "card") return; // the first words come before
     if (i === 0 && prompt) {
       kept.line = prompt;
       handOn(screens[1]); // so that its guesses are there when the reader comes
     }
-    if (what === "taken" && !kept.done.includes(i)) {
+    if (what === "taken" && !here.has(i)) {
       letters += 1;
       notes[i].textContent = `${LETTERS - letters} more`;
       if (letters < LETTERS) return;
     }
     if (!kept.done.includes(i)) kept.done.push(i);
+    here.add(i);
+    const more = i < screens.length - 1 ? "Try more, or go on" : "";
+    if (!without.has(i)) notes[i].textContent = more;
     keep();
     show();
   }
 
   /** A widget or its model has not come, or does not run here: the reader can go on without it. */
   function release(i) {
-    if (kept.done.includes(i)) return;
+    if (here.has(i)) return;
     without.add(i);
     notes[i].textContent = "It does not run here: go on without it.";
     if (i < screens.length - 1) return show();
@@ -131,8 +140,9 @@
     const [before, screen] = [now, screens[(now = asked())]];
     screens.forEach((one, i) => {
       one.classList.toggle("now", i === now);
-      one.classList.toggle("done", kept.done.includes(i));
-      buttons[i].disabled = !(kept.done.includes(i) || without.has(i));
+      one.classList.toggle("done", here.has(i));
+      const before = i < screens.length - 1 && kept.done.includes(i);
+      buttons[i].disabled = !(here.has(i) || before || without.has(i));
       dots[i].classList.toggle("done", kept.done.includes(i));
       if (i === now) dots[i].setAttribute("aria-current", "step");
       else dots[i].removeAttribute("aria-current");
@@ -196,15 +206,16 @@
     const { line } = kept;
     const beginning = [...endOfLine(24).replace(/\s+$/, " ")].map((one) => one.codePointAt(0));
     const changes = {
-      hero: { prompt: line, choices: [] },
+      hero: { prompt: line.replace(/\S$/, "$& "), choices: [] }, // a word begins: there is a choice
       time_machine: { prompt: endOfLine(40) },
       gpt_trainer: { beginning },
     };
     for (const { model, dataset } of await widgetsOf(screen)) {
       const change = changes[dataset.widget.split("-")[0]];
-      if (screen === screens[0] || !change || !line || given.get(model) === line) continue;
-      if (model.get("inputs").steps) continue;
+      if (!change || !line || given.get(model) === line) continue;
+      if (model.get("inputs").steps || model.get("inputs").prompt === line) continue;
       given.set(model, line);
+      model.set("line", line);
       give(model, change);
     }
   }
@@ -260,6 +271,10 @@
       step(across < 0 ? 1 : -1);
   });
 
+  addEventListener("beforeunload", (event) => {
+    const [own] = screens.at(-1).querySelectorAll(".tl-widget");
+    if (/** @type {any} */ (own)?.model.get("inputs").steps) event.preventDefault(); // it would go
+  });
   addEventListener("hashchange", show);
   show();
 }

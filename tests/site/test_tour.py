@@ -48,8 +48,12 @@ def write(page: Page) -> None:
     box.fill("Ω")  # which no character of the model is
     screen(page, 1).get_by_role("button", name="ROMEO:").click()
     expect(box).to_have_value("ROMEO:\n")
+    button = screen(page, 1).get_by_role("button", name="Write")
+    box.fill("")
+    button.click()
+    expect(box).to_be_focused()  # where something is to be typed
     box.fill(LINE)
-    box.press("Enter")
+    button.click()
     expect(box).not_to_be_focused()
     expect(box).to_have_value(LINE)
 
@@ -65,7 +69,7 @@ def later(page: Page) -> None:
 
 
 def bracket(page: Page) -> None:
-    screen(page, 4).get_by_role("button", name="dog").click()
+    screen(page, 4).get_by_role("button", name="sister").click()
     expect(screen(page, 4).locator(".told")).to_contain_text("the word before it")
     assert continue_button(page, 4).is_disabled(), (
         "it is the bracket that closes which was asked for"
@@ -76,16 +80,17 @@ def bracket(page: Page) -> None:
 def switch(page: Page) -> None:
     screen(page, 5).get_by_role("checkbox").uncheck()
     expect(screen(page, 5).locator(".verdict")).to_have_text("✗")
+    expect(screen(page, 5).locator(".told")).to_contain_text("it says “my”, not “(”")
 
 
 def lengthen(page: Page) -> None:
     slider = screen(page, 6).get_by_role("slider")
     expect(slider).not_to_be_visible()  # the reader predicts first
-    screen(page, 6).locator("summary").first.click()
+    screen(page, 6).locator("summary").nth(1).click()
     slider.press("End")
-    expect(screen(page, 6).get_by_text("man” got lost.")).to_be_visible()
-    for part in ("summary", "p"):  # the answer that was chosen, which is wrong, and why
-        expect(screen(page, 6).locator(f"details.wrong {part}").first).to_be_visible()
+    expect(screen(page, 6).get_by_text("✗ Lost: “sings”, “man”.")).to_be_visible()
+    for part in (".predict > p", "details.right summary", "details.right p"):
+        expect(screen(page, 6).locator(part).first).to_be_visible()
     expect(screen(page, 6).get_by_text("homme")).to_be_visible()  # of the second machine alone
 
 
@@ -101,9 +106,15 @@ def own(page: Page) -> None:
     widget = screen(page, 8).locator(".tl-widget")
     widget.get_by_role("button", name="Start training").click()
     until(widget, "(e) => e.model.get('inputs').steps > 2")
-    widget.get_by_role("button", name="Pause").click()
     finished = "{ bubbles: true, detail: { what: 'card' } }"
     widget.evaluate(f"(e) => void e.dispatchEvent(new CustomEvent('tl:done', {finished}))")
+    picture = widget.get_by_role("img", name="I taught a machine to write")
+    expect(picture).not_to_be_visible()
+    screen(page, 8).get_by_role("button", name="See your picture").click()
+    expect(picture).to_be_in_viewport(ratio=1)
+    expect(widget.get_by_text("The training is paused")).to_be_visible()
+    widget.get_by_role("button", name="Another one").click()
+    widget.get_by_role("button", name="Pause").click()
     widget.get_by_role("button", name="Copy link").click()
     link = f"{page.url.split('#')[0]}"
     assert page.evaluate("navigator.clipboard.readText()") == link
@@ -145,7 +156,8 @@ def test_it_is_walked_from_the_first_screen_to_the_last(context: BrowserContext,
     assert shown(page) == ["screen-6"]
     screen(page, 6).get_by_role("slider").press("ArrowLeft")
     assert shown(page) == ["screen-6"], "a slider has its own arrows"
-    page.reload()
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.reload()  # which it asks about, since a trained machine would be lost
     assert shown(page) == ["screen-6"] and continue_button(page, 6).is_enabled()
 
 

@@ -224,8 +224,8 @@ def test_a_readers_own_text_is_learned_and_nothing_starts_without(widget: Locato
     for name in ("First paste a text", "One step"):
         expect(widget.get_by_role("button", name=name)).to_be_disabled()
     paste_own(widget, "too short")
-    widget.get_by_role("button", name="Start training").click()
-    expect(widget.locator(".own .wrong")).to_contain_text("The text has 9 characters")
+    expect(widget.get_by_role("button", name="First paste a longer text")).to_be_disabled()
+    expect(widget.locator(".own .note")).to_have_text("9 of at least 1,000 characters")
     assert inputs_of(widget)["corpus"] == ours.STORIES
     text = TEXTS["emoji"]
     paste_own(widget, text)
@@ -301,7 +301,7 @@ def test_all_of_a_large_file_is_learned_and_no_step_is_lost_unasked(widget: Loca
     beginning.fill("день " * 5 + "day")
     expect(widget.locator(".given + .note")).to_have_text(
         "Only the last 24 characters are read. "
-        "The model reads □ for what this text does not have: “d”, “a”, “y”."
+        "It reads □ for what this text does not have: “d”, “a”, “y”."
     )
     assert inputs_of(widget)["beginning"] == [ord(c) for c in ("день " * 5 + "day")[-24:]]
 
@@ -677,9 +677,8 @@ def test_a_pasted_text_trains_from_the_first_page_and_makes_a_card_but_no_link(
     status = widget.locator(".card [role=status]")
     expect(status).to_have_text("The picture is in the clipboard.")
     visit.page.evaluate("void (window.answer = async () => { throw new Error(); })")
-    with visit.page.expect_download():
-        copy.click()
-    expect(status).to_contain_text("does not let the page copy a picture. The picture is saved as")
+    copy.click()
+    expect(status).to_contain_text("does not let the page copy a picture: save it instead.")
     visit.page.evaluate("window.written.length = 0")
     button(widget, "Copy link").click()
     expect(widget).to_contain_text("Your text stays with you.")

@@ -138,15 +138,16 @@ export function shareCard(read, empty) {
   const canvas = h("canvas", { role: "img", width: CARD_WIDTH, height: CARD_HEIGHT });
   const status = h("p.note", { role: "status" });
   const file = () => pictureFile(canvas, read().name);
-  const save = (why = "") => {
+  const save = () => {
     const picture = file();
     const link = h("a", { href: URL.createObjectURL(picture), download: picture.name });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-    setText(status, `${why}The picture is saved as ${picture.name}.`);
+    setText(status, `The picture is saved as ${picture.name}.`);
   };
   const copy = () => {
-    const failed = () => save("This browser does not let the page copy a picture. ");
+    const failed = () =>
+      setText(status, "This browser does not let the page copy a picture: save it instead.");
     try {
       const item = new ClipboardItem({ "image/png": Promise.resolve(file()) });
       const done = () => setText(status, "The picture is in the clipboard.");
@@ -156,19 +157,21 @@ export function shareCard(read, empty) {
     }
   };
   const send = () => {
-    const refused = ({ name }) => name !== "AbortError" && save("It could not be sent. ");
+    const refused = ({ name }) =>
+      name !== "AbortError" && setText(status, "It could not be sent: save it instead.");
     const { title, address } = read();
     navigator.share({ files: [file()], title, text: address }).catch(refused);
   };
   const probe = { files: [new File([], "a.png", { type: "image/png" })] };
   const buttons = [
     ...(navigator.canShare?.(probe) ? [h("button", { click: send }, "Send")] : []),
-    h("button", { click: () => save() }, "Save picture"),
+    h("button", { click: save }, "Save picture"),
     h("button", { click: copy }, "Copy picture"),
   ];
   let drawn = "";
   return {
     element: h("div.card", canvas, h("div.shares", ...buttons), status),
+    announce: (text) => setText(status, text),
     update() {
       const content = read();
       if (!content) return;

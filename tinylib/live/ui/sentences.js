@@ -8,6 +8,7 @@ import { AS_IS, AS_TYPED, h, notifyPage, setAttribute, setHeat, setText } from "
 import { lines } from "./lines.js";
 import { shaded } from "./look.js";
 import { percent } from "./numbers.js";
+import { isToured } from "./widget.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
 
@@ -30,7 +31,9 @@ export function fillList(list, entries, make, fill) {
 function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text) => text) {
   let kept; // the sentence that the box stands for, whatever else is half typed in it
   const report = (what) => {
-    setText(wrong, what && `${what} The results, greyed, are still those of before.`);
+    const greyed = " The results, greyed, are still those of before.";
+    const whole = isToured(widget.model) ? what.replaceAll("model", "machine") : what + greyed;
+    setText(wrong, what && whole);
     setAttribute(box, "aria-invalid", String(Boolean(what)));
     widget.setAside(box, Boolean(what));
   };
@@ -225,10 +228,12 @@ export function text(widget, name, label, also = (_next, _widget) => {}, oneLine
   const meant = (text) => plainly(text, (sign) => knows(vocabulary, sign));
   const typed = typing(widget, name, box, wrong, also, tally, meant);
   const end = (event) => {
-    if (event.key !== "Enter") return;
-    event.preventDefault();
+    if (event && event.key !== "Enter") return;
+    event?.preventDefault();
     box.dispatchEvent(new Event("input")); // what stands there is used, if nothing was typed, too
-    box.blur(); // and a phone's keyboard is off what is written
+    if (box.value)
+      box.blur(); // and a phone's keyboard is off what is written
+    else box.focus();
   };
   if (oneLine) box.addEventListener("keydown", end);
   count.hidden = oneLine;
@@ -242,6 +247,7 @@ export function text(widget, name, label, also = (_next, _widget) => {}, oneLine
       ...(characters ? [] : [unknown, knownWords(known)]),
     ),
     ...countedBox(typed, tally),
+    end,
   };
 }
 /** A box for a text of any characters, `name`; under it how many bytes it has. */
@@ -391,16 +397,19 @@ export function translated(widget, label, read) {
       if (!found) return;
       const { words, below, faults, lost } = found;
       glossed(list, words, below);
-      faults.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault));
-      const wrong = faults.includes(true) ? "✗ Not what the English says." : "";
+      faults.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault && !lost));
+      const wrong = faults.includes(true) ? "✗ One word is wrong." : "";
       setText(message, lost || wrong || "✓ No word got lost.");
-      if (inputs.source === widget.model.get("offered").at(-1)?.source) notifyPage(widget);
+      if (lost || wrong) notifyPage(widget);
     },
   };
 }
 
 translated.style = `${readout.style}
 .head { display: flex; flex-wrap: wrap; gap: 0 8px; align-items: baseline; }
+@container widget (max-width: 37.5rem) {
+  .tour { gap: 8px; }
+}
 `;
 
 /** In the tour: a slider through the sentences that are offered, by their number of words. */

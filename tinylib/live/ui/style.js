@@ -11,16 +11,19 @@ import { STAGE } from "./stage.js";
 const TOUR = `
 .tour { border: 0; padding: 0; font-size: var(--size-touch); }
 .tour > .title-row:has(.again[hidden]) { position: absolute; right: 0; bottom: 100%; }
-.tour :is(.title, .state:has(.turning[hidden]), .acts > :not(.again)) { display: none; }
-.tour .paper { height: 10.25rem; font-size: var(--size-large); }
+.tour :is(.title, .where, .state:has(.turning[hidden]), .acts > :not(.again)) { display: none; }
+.tour .state summary { min-height: 0; }
+.tour > .slot.slot { position: static; } /* it would lie over what it speaks of */
+.tour .paper { height: 12rem; font-size: var(--size-large); }
 .tour .paper .t { background: none; }
 .tour textarea.line.line { font-size: var(--size-large); }
-.tour .page-of { height: 7lh; font-size: var(--size-text); }
+.tour .page-of.page-of { padding-block: 10px 0; height: calc(7lh + 12px);
+  font-size: var(--size-text); }
 .tour .play { color: var(--ground); background: var(--accent); border-color: var(--accent); }
 @container widget (max-width: 37.5rem) {
-  .tour .paper { height: 8.125rem; }
+  .tour .paper { height: 11.5rem; }
   .tour .row > .stage .paper { height: 4.625rem; }
-  .tour .page-of { height: calc(6lh + 1.375rem); }
+  .tour .page-of.page-of { height: calc(6lh + 12px); }
 }
 `;
 

@@ -161,7 +161,7 @@ export function trainingBar(
   };
   const run = () => {
     if (!running) return;
-    if (at() >= most) stop();
+    if (at() >= most || lacking()) stop();
     else advance(chunkSize());
   };
   const show = () => {
@@ -241,6 +241,7 @@ export function trainingBar(
   widget.model.on("change:error", () => {
     if (widget.model.get("error") && running) stop();
   });
+  Object.assign(widget, { rest: stop, goOn: start });
   const isRunning = () => running;
   const announcement = success && successLine(widget, success, { stop, go, isRunning });
   const keeping = inPage && saved ? keeper(widget, saved, { at, stop, ready }) : null;

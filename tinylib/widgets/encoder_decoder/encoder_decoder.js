@@ -153,7 +153,7 @@ function translationOf(widget, inputs, { tokens }) {
   const english = asSentence(widget.words("S", inputs));
   const { french: words, faults } = compared(widget, english, tokens.data);
   const gone = lostIn(widget, english, words);
-  const lost = gone.length ? `✗ ${listed(gone)} got lost.` : "";
+  const lost = gone.length ? `✗ Lost: ${gone.join(", ")}.` : "";
   return { words, below: meanings(widget, words), faults, lost };
 }
 
@@ -185,6 +185,9 @@ export default live(
     query: -1,
     wide: true,
     answer: "ol.said:not(.plain)",
-    tour: (ui) => [ui.use(lengths, "source"), ui.use(translated, "The first:", translationOf)],
+    tour: (ui) => [
+      ui.use(lengths, "source"),
+      ui.use(translated, "Through 120 numbers:", translationOf),
+    ],
   },
 );

@@ -48,8 +48,9 @@ function corpus(widget) {
     input: ({ inputType }) => {
       typed = true;
       setText(wrong, "");
-      setText(note, "");
-      if (inputType === "insertFromPaste") take(given()); // its beginning is then in sight at once
+      const [few, least] = [isShort(), whole(facts.characters[0])];
+      setText(note, few ? `${whole(given().length)} of at least ${least} characters` : "");
+      if (inputType === "insertFromPaste" && !few) take(given()); // its beginning is then in sight
       widget.repaint("inputs");
     },
   });
@@ -58,6 +59,7 @@ function corpus(widget) {
     opened = { text, excerpt: text.length > IN_BOX ? box.value : "" };
   };
   const given = () => (opened.excerpt && box.value === opened.excerpt ? opened.text : box.value);
+  const isShort = () => given().length < facts.characters[0];
   const begin = (id) =>
     widget.edit(Symbol("corpus"), (next) => {
       next.corpus = id;
@@ -152,7 +154,8 @@ function corpus(widget) {
     note,
     ...(toured ? [open] : []),
   );
-  widget.lacksText = () => wanted && !box.value;
+  widget.lacksText = () =>
+    (wanted || typed) && isShort() ? `First paste a ${box.value ? "longer " : ""}text` : "";
   widget.useTyped = () => !(wanted || typed) || take(given());
   const follow = () => {
     if (widget.inputs.corpus >= OWN && !typed) wanted = false;
@@ -183,13 +186,15 @@ function corpus(widget) {
     if (ownText) take(ownText.text);
     else box.focus();
   };
-  const picks = [OWN, SHAKESPEARE, STORIES].map((i) => {
+  // A kernel can fetch any text, a copy of the site may have been built without one.
+  const there = widget.model.get("texts");
+  const lacksPlays = there && !there.includes("shakespeare");
+  const offered = toured && lacksPlays ? [OWN, STORIES] : [OWN, SHAKESPEARE, STORIES];
+  const picks = offered.map((i) => {
     // of one's own, the box below edits the corpus
     const edits = i === OWN ? "" : "corpus";
     const button = radio(widget, "corpus", i, { edits, choose: () => choose(i) });
-    // A kernel can fetch any text, a copy of the site may have been built without one.
-    const there = widget.model.get("texts");
-    const lacks = i === SHAKESPEARE && there && !there.includes("shakespeare");
+    const lacks = i === SHAKESPEARE && lacksPlays;
     button.disabled = lacks;
     const about = lacks ? "This copy of the site was built without Shakespeare’s text." : "";
     const pick = { class: "pick", title: about || false };
@@ -234,8 +239,18 @@ corpus.style = `
 .own > button { align-self: start; }
 `;
 
-const stepOf = (widget, { steps }) =>
-  steps === 0 && pastOf(widget).loaded ? "as it was loaded" : `step ${whole(steps)}`;
+/** How far it had learned; in the tour, how long. */
+function stepOf(widget, { steps }) {
+  const { ms, loaded } = pastOf(widget);
+  if (isToured(widget.model)) return steps ? `after ${timeOf(ms ?? 0)}` : "before it learned";
+  return steps === 0 && loaded ? "as it was loaded" : `step ${whole(steps)}`;
+}
+
+/** What it continues; of a reader's longer line it reads no more than the end. */
+function givenOf({ model }, { given }) {
+  const [text, line] = [given.join(""), model.get("line") ?? ""];
+  return line.endsWith(text) ? line : text;
+}
 
 /** The snapshot that the reader goes back to, or the newest: what it wrote, and its weights. */
 const lookOf = (widget) => {
@@ -267,6 +282,7 @@ function noted(widget, outputs) {
 /** What it continues: the reader's own words, or the first of the held-out text. */
 function beginning(widget) {
   const typing = Symbol("beginning");
+  const toured = isToured(widget.model);
   const [, most] = widget.spec.limits.C;
   const note = h("p.note", { role: "status" });
   const typed = () => Array.from(given.value, (character) => character.codePointAt(0));
@@ -274,13 +290,14 @@ function beginning(widget) {
     type: "text",
     ...AS_TYPED,
     "data-input": "beginning",
-    placeholder: "the held-out text, or yours",
+    placeholder: toured ? "a beginning of yours" : "the held-out text, or yours",
     input: () =>
       widget.edit(typing, (next) => {
         next.beginning = typed().slice(-most);
       }),
   });
-  const line = h("label.given", h("span.label", "It continues"), given);
+  const label = toured ? "Let it continue" : "It continues";
+  const line = h("label.given", h("span.label", label), given);
   return {
     element: h("div.column", line, note),
     update({ beginning: points }, { names }) {
@@ -295,7 +312,7 @@ function beginning(widget) {
         [
           ...(cut ? [`Only the last ${most} characters are read.`] : []),
           ...(strange.length
-            ? [`The model reads □ for what this text does not have: ${some.join(", ")}${more}.`]
+            ? [`It reads □ for what this text does not have: ${some.join(", ")}${more}.`]
             : []),
         ].join(" "),
       );
@@ -316,6 +333,7 @@ function versus(widget) {
     return { when, text, element: h(`div.column.${kind}`, h("p.head", when), text) };
   };
   const [before, now] = ["first", "newest"].map(column);
+  const toured = isToured(widget.model);
   const squares = h("span.squares");
   before.when.after(squares);
   const write = (place, look) => {
@@ -324,7 +342,7 @@ function versus(widget) {
     // Words, not letters: those of some scripts are joined, and an emoji may have several.
     const words = textOf(look).split(/(?<=\s)/);
     const parts = words.map((word) => Object.assign(h("span"), { textContent: word }));
-    place.text.replaceChildren(h("b", look.given.join("")), ...parts);
+    place.text.replaceChildren(h("b", givenOf(widget, look)), ...parts);
     if (place === before || look !== pastOf(widget).snapshots.at(-1)) return;
     const how = { duration: 240, fill: "backwards" };
     parts.forEach((part, i) => animate(part, [{ opacity: 0 }, {}], { ...how, delay: 30 * i }));
@@ -337,16 +355,12 @@ function versus(widget) {
       const [first] = pastOf(widget).snapshots;
       const look = lookOf(widget);
       if (!look) return;
-      setText(before.when, `Before: ${stepOf(widget, first)}`);
+      setText(before.when, toured ? "Before" : `Before: ${stepOf(widget, first)}`);
       write(before, first);
       const begun = look !== first;
       const newest = look === pastOf(widget).snapshots.at(-1);
-      const { ms } = pastOf(widget);
-      const after = isToured(widget.model) && ms ? `, ${timeOf(ms)}` : "";
-      setText(
-        now.when,
-        begun ? `${newest ? "Now" : "Then"}: ${stepOf(widget, look)}${after}` : "Now",
-      );
+      const time = newest ? "Now" : "Then";
+      setText(now.when, begun ? `${time}${toured ? "," : ":"} ${stepOf(widget, look)}` : "Now");
       if (begun) write(now, look);
       else {
         now.look = undefined;
@@ -371,9 +385,15 @@ versus.style = `
 @container widget (max-width: 40rem) {
   .frame:not(.tour) .newest { order: -1; }
   .tour .begin .success { min-height: 3.2rem; }
+  .tour .begin .main { flex: 1 0 100%; }
   .tour .versus { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; }
-  .tour .written { padding: 6px; font-size: var(--size-note); min-height: 15.6em; }
 }
+.tour .written { flex: none; min-height: 0; height: calc(9lh + 10px); padding-bottom: 0;
+  overflow: hidden; }
+@container widget (max-width: 40rem) {
+  .tour .written { padding: 6px 6px 0; font-size: var(--size-note); height: calc(13lh + 8px); }
+}
+.tour .squares, .tour:has(.own:not([hidden], .used)) .written > * { visibility: hidden; }
 `;
 
 /** A slider over all that it has written in this run. */
@@ -486,12 +506,17 @@ const runName = (widget) => (inputs) =>
 const RULES = [
   ["letters", "it now knows which letters are frequent."],
   ["pairs", "it now knows which letters follow each other."],
-  ["triples", "it now uses more than the last two letters."],
+  ["triples", "it now uses more than the last two letters, and words appear."],
 ];
 const beats =
   (n) =>
   (inputs, { valid, ngrams }) =>
     inputs.form !== NO_MASK && valid.data[0] < ngrams.data[n] && ngrams.data[n] > 0.1;
+/** The mean of the last losses until then. */
+const meanAt = ({ data }, end) => {
+  const some = data.slice(Math.max(0, end - 16), end);
+  return some.reduce((sum, loss) => sum + loss, 0) / some.length;
+};
 const BY_HEART = {
   name: "by heart",
   flag: "by heart",
@@ -502,17 +527,14 @@ const BY_HEART = {
     const values = measured.map(([, value]) => value);
     const best = Math.min(...values);
     const [since] = measured[values.indexOf(best)] ?? [0];
-    const meanAt = (end) => {
-      const some = losses.data.slice(Math.max(0, end - 16), end);
-      return some.reduce((sum, loss) => sum + loss, 0) / some.length;
-    };
-    const learns = meanAt(losses.data.length) < meanAt(since) - 0.02; // what it reads gets better
+    const learns = meanAt(losses, losses.data.length) < meanAt(losses, since) - 0.02; // as it reads
     return form !== NO_MASK && best < ngrams.data[0] && values.at(-1) > best + 0.05 && learns;
   },
 };
 export const success = {
   goal: "The goal: it predicts better than tables that count letters, pairs and triples.",
   inTour: "After half a minute there is a picture to send.",
+  heartInTour: "It begins to repeat the text by heart: time to stop.",
   milestones: [
     BY_HEART,
     ...RULES.map(([name, sentence], n) => ({
@@ -529,10 +551,18 @@ function bar(widget) {
   const { facts, stem } = widget.spec;
   const size = facts.T * facts.batch;
   const per = (ms) => whole(Math.round((10 * size) / ms) * 100);
+  const isByHeart = (_inputs, { losses, valid }) =>
+    meanAt(losses, losses.data.length) < valid.data[0] / 4; // what it reads, beside what it has not
+  const inPlainWords = (one) =>
+    one === BY_HEART
+      ? { ...one, when: isByHeart, message: () => success.heartInTour }
+      : { ...one, message: (_crossed, ...seen) => one.message("", ...seen).replace(": it", "It") };
+  const milestones = success.milestones.map(inPlainWords);
+  const plainly = { ...success, goal: success.inTour, milestones };
   return trainingBar(widget, {
     chunkMs: LOOK_EVERY_MS,
-    success: isToured(widget.model) ? { ...success, goal: success.inTour } : success,
-    lacking: () => (widget.lacksText() ? "First paste a text" : ""),
+    success: isToured(widget.model) ? plainly : success,
+    lacking: () => widget.lacksText(),
     begin: () => widget.useTyped(),
     rateText: (ms) => `, ${per(ms)} characters/s`,
     saved: !isToured(widget.model) && {
@@ -579,6 +609,7 @@ loss.style = lossCurve.style;
 
 const READY_STEPS = 300;
 const READY_MS = 30_000;
+const MORE_MS = 6000; // of training, until there is another picture
 const [TRAIN_PAGE, TOUR_PAGE] = ["train.html", "ten_minutes.html"];
 const CHAPTERS = "../../../../chapters/"; // from where the site has this file
 const pageOf = (name) => new URL(`${CHAPTERS}${name}`, import.meta.url).href;
@@ -605,8 +636,9 @@ const timeOf = (ms) => {
 };
 
 /** The picture to share, and the link, in which no text of the reader's is. */
-function card(widget) {
+function card(widget, goesOn = undefined) {
   const tour = isToured(widget.model);
+  let looked = false; // the reader has asked for the picture
   const id = widget.model.get("link_id");
   let clock = 0; // when the run was last seen to go on
   let began = 0;
@@ -625,8 +657,8 @@ function card(widget) {
     if (!now) return null;
     const name = textName(widget.spec, widget.inputs.corpus);
     const own = widget.inputs.beginning.length > 0; // what is held out begins anywhere, in a word
-    const begun = ({ given }) =>
-      own ? given.join("") : given.join("").replace(/^\S*\s+(?=\S)/, "… ");
+    const begun = (look) =>
+      own ? givenOf(widget, look) : look.given.join("").replace(/^\S*\s+(?=\S)/, "… ");
     const side = (look) => ({
       head: stepOf(widget, look),
       text: trimmed(begun(look) + textOf(look)),
@@ -644,12 +676,26 @@ function card(widget) {
     };
   };
   const picture = shareCard(read, "Train some steps first: then there is a picture to share.");
-  if (tour && id)
-    picture.element.children[1].append(
-      h("button", { click: () => share(widget, id) }, "Copy link"),
-    );
+  const shares = picture.element.children[1];
+  if (tour && id) shares.append(h("button", { click: () => share(widget, id) }, "Copy link"));
+  const more = () => {
+    widget.goOn();
+    setTimeout(widget.rest, MORE_MS);
+  };
+  const another = h("button", { click: more }, "Another one");
+  if (tour) shares.append(another);
+  const stop = () => {
+    widget.rest();
+    looked = true;
+    widget.repaint("outputs");
+    const own = widget.inputs.corpus >= OWN ? " It shows lines of your text: read it first." : "";
+    picture.announce(`The training is paused, so that the picture stays.${own}`);
+    element.scrollIntoView({ block: "start" });
+  };
+  widget.el.addEventListener("tl:picture", stop);
+  const element = tour ? h("div.shared", goesOn.element, picture.element) : picture.element;
   return {
-    element: picture.element,
+    element,
     shows: "outputs",
     update() {
       const past = pastOf(widget);
@@ -661,8 +707,10 @@ function card(widget) {
         if (!clock) began = now;
         clock = now;
       }
-      picture.update();
-      picture.element.hidden = tour && past.snapshots.length < 2;
+      const still = !(widget.streams || widget.behind || widget.model.get("unfinished"));
+      if (!tour || (looked && (still || element.hidden))) picture.update(); // it does not change
+      element.hidden = tour && !looked;
+      another.disabled = !still;
       const { steps, snapshots } = past;
       const late = widget.streams ? now - began > READY_MS : steps >= 20;
       if (done === past || snapshots.length < 2 || !(steps >= READY_STEPS || late)) return;
@@ -681,8 +729,9 @@ card.style = `${shareCard.style}
 .proof > .column, .aside > * { min-width: 0; }
 .aside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr));
   gap: 8px 16px; align-items: center; }
-.tour .card { grid-template-columns: minmax(0, 30rem) minmax(0, 1fr); gap: 8px 16px; }
+.tour .card { grid-template: auto 1fr / minmax(0, 30rem) minmax(0, 1fr); gap: 8px 16px; }
 .tour .card canvas { grid-row: 1 / span 2; }
+.shared { display: grid; gap: 12px; }
 .folds { display: flex; flex-wrap: wrap; gap: 8px 28px; }
 .folds > details[open] { flex: 1 0 100%; }
 .folds .bar { gap: 8px 12px; }
@@ -713,7 +762,11 @@ export default live(
   },
   {
     wide: true,
-    tour: (ui) => [ui.boxed("begin", ui.use(corpus), ui.use(bar)), ui.use(versus), ui.use(card)],
+    tour: (ui) => [
+      ui.boxed("begin", ui.use(corpus), ui.use(bar)),
+      ui.use(versus),
+      ui.use(card, ui.use(beginning)),
+    ],
   },
 );
 

@@ -83,9 +83,13 @@ function timeSlider(widget) {
       next.step = to;
     });
   };
+  const plays = (on) => {
+    widget.stream(on, on);
+    if (toured) notifyPage(widget, { what: "film", plays: on });
+  };
   const stop = () => {
     clearTimeout(timer);
-    if (playing) widget.stream(false);
+    if (playing) plays(false);
     [playing, timer] = ["", 0];
     setText(play, offer);
   };
@@ -101,12 +105,12 @@ function timeSlider(widget) {
     else if (isWhole(widget) && step === last) stop();
     else if (isWhole(widget)) timer ||= setTimeout(() => show(step + 1), stay);
   };
-  const slider = knob(widget, "step", "training step", {
+  const slider = knob(widget, "step", toured ? "rounds of practice" : "training step", {
     slide: (to) => {
       stop();
       go(to);
     },
-    describe: (step) => afterSteps(steps[step]),
+    describe: (step) => (toured ? whole(steps[step]) : afterSteps(steps[step])),
   });
   const press = () => {
     const from = begun ? widget.inputs.step + 1 : 0;
@@ -115,7 +119,7 @@ function timeSlider(widget) {
     else if (isCalm()) go(to);
     else {
       setText(play, "Pause");
-      widget.stream(true, true);
+      plays(true);
       show(to);
     }
   };
@@ -137,7 +141,7 @@ function timeSlider(widget) {
     ),
   );
   slider.called.append(play);
-  slider.element.append(h("div.stops", ...ticks));
+  if (!toured) slider.element.append(h("div.stops", ...ticks));
   return {
     element: h("div.time", slider.element),
     reset() {
@@ -168,7 +172,8 @@ function continuation(widget) {
   const own = h("span.own");
   const when = h("span.label", { role: "status" });
   const luck = h("span.luck");
-  const drawn = isToured(widget.model) ? [] : [h("span.drawn", luck, redraw(widget, "New draw"))];
+  const toured = isToured(widget.model);
+  const drawn = toured ? [] : [h("span.drawn", luck, redraw(widget, "New draw"))];
   let done; // the outputs of the last snapshot that were told of
   return {
     element: h(
@@ -185,7 +190,8 @@ function continuation(widget) {
       const letters = Array.from(written.data, (id) => tokens[id]);
       const text = Array.from(before.data, (id) => tokens[id]).join("");
       const known = which.data[0] === step && text === prompt ? letters.length : 0;
-      setText(when, `It writes, ${afterSteps(steps[step])}`);
+      const since = toured ? `after ${whole(steps[step])} rounds` : afterSteps(steps[step]);
+      setText(when, `It writes, ${since}`);
       setText(luck, `draw ${seed}`);
       setText(given, prompt);
       // what is on its way leaves the letters of before, pale, where none has come yet
@@ -341,33 +347,21 @@ function lossCurve(widget) {
   };
 }
 
-/** In the tour: among how many letters it hesitates, as the loss of each snapshot has it. */
+/** In the tour: among how many signs it hesitates, as the loss of each snapshot has it. */
 function doubts(widget) {
   const letters = widget.spec.facts.curves.loss.map(Math.exp);
-  const plot = plane({
-    name: "loss-plot",
-    x: [0, letters.length - 1],
-    y: [0, letters[0]],
-    height: 84,
-    paths: ["curve"],
-  });
-  setAttribute(plot.paths.curve, "d", through([...letters.entries()]));
-  const here = plot.spot("spot");
-  const message = h("p.label");
+  const all = widget.spec.sentences.prompt.length;
+  const message = h("p.label.doubts");
   return {
-    element: h("section.column.doubts", message, plot.element),
+    element: message,
     shows: "inputs",
     update({ step }) {
-      here(step, letters[step]);
       const many = Math.round(letters[step]);
-      setText(message, `It hesitates among about ${many} letters`);
+      setText(message, `Of ${all} letters and signs, it is torn between about ${many}`);
     },
   };
 }
-doubts.style = `${plane.style}
-.doubts .label { margin: 0; }
-@container widget (max-width: 37.5rem) { .doubts .plane { display: none; } }
-`;
+doubts.style = ".doubts { margin: 0; min-height: 2lh; }";
 
 const ABILITIES = [
   [

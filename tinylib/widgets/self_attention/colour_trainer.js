@@ -115,7 +115,11 @@ function weight(widget, t, s) {
 /** A sentence: to which words each word attends, and what it says. */
 function colouredSentence(widget) {
   const { colours: names } = widget.spec.facts;
-  const whole = (...parts) => (isToured(widget.model) ? [] : parts); // of the tour, less is seen
+  const toured = isToured(widget.model); // then less is seen: shades, and no numbers
+  const whole = (...parts) => (toured ? [] : parts);
+  const caption = toured
+    ? "Dark: where each word looks. Framed: its partner"
+    : "attention weights: each row is a word that attends";
   const heads = times(8, () => coloured("over"));
   const rows = times(8, (t) => {
     const chip = coloured();
@@ -139,7 +143,7 @@ function colouredSentence(widget) {
   const table = h(
     "table.heat.weight.spoken",
     { "data-output": "weights" },
-    h("caption", "attention weights: each row is a word", ...whole(" that attends")),
+    h("caption", caption),
     h(
       "thead",
       h(
@@ -158,7 +162,7 @@ function colouredSentence(widget) {
     next.example = (next.example + 1) % (widget.spec.limits.example[1] + 1);
   });
   return {
-    element: h("div.column.reading", h("div.scroll", table), h("div.bar", key, ...whole(another))),
+    element: h("div.column.reading", h("div.scroll", table), ...whole(h("div.bar", key, another))),
     shows: "outputs",
     update(_inputs, outputs) {
       const [colours, numbers, partners] = ["colours", "numbers", "partners"].map(
@@ -172,7 +176,7 @@ function colouredSentence(widget) {
           const masked = entry(outputs, "scores", t, s) === -Infinity;
           setAttribute(cell, "class", masked ? "never" : s === partners[t] ? "gold" : "");
           setAttribute(cell, "data-value", String(value));
-          setText(cell.firstChild, value < 0.005 ? "" : format(value));
+          setText(cell.firstChild, toured || value < 0.005 ? "" : format(value));
           setHeat(cell, value);
         });
         const logits = times(4, (number) => entry(outputs, "logits", t, number));
@@ -372,9 +376,10 @@ function bar(widget, label = undefined) {
   return trainingBar(widget, {
     pause: EYE,
     label,
+    lacking: () => (isToured(widget.model) && reachedIn(widget).length ? "It has learned" : ""),
     success: {
       goal: isToured(widget.model)
-        ? "It will take about a hundred steps."
+        ? "It takes some seconds."
         : "The goal: each word finds its partner, so that all " +
           `${tests} test sentences are answered correctly.`,
       milestones: [
@@ -383,8 +388,9 @@ function bar(widget, label = undefined) {
           flag: "finds its partner",
           when: (_inputs, { accuracy }) => accuracy.data[0] >= ALL,
           message: (crossed, outputs) =>
-            `${crossed}: all ${tests} test sentences are answered correctly.` +
-            (isToured(widget.model) ? "" : seenIn(outputs)),
+            isToured(widget.model)
+              ? `It has learned: no mistake in ${tests} new sentences.`
+              : `${crossed}: all ${tests} test sentences are answered correctly.${seenIn(outputs)}`,
         },
       ],
       next: ({ form }) =>
@@ -399,9 +405,11 @@ function bar(widget, label = undefined) {
   });
 }
 bar.style = `${trainingBar.style}
-.tour { --room: 1; --room-on-phones: 2; } .tour .sides { --left: 1.5fr; --right: 1fr; }
+.tour { --room: 2; --room-on-phones: 2; }
+.tour .spoken .never { background: none; }
+.tour .chip.chip :is(b, .letter) { display: none; }
+.tour .spoken th[scope=row] .name { position: static; width: auto; height: auto; clip-path: none; }
 @container widget (max-width: 37.5rem) {
-  .tour .seen { display: none; }
   .tour .spoken td span { height: 1.125rem; line-height: 1.125rem; }
 }
 `;
@@ -481,9 +489,6 @@ export default live(
   {
     wide: true,
     main: ".heat.weight, .gauge",
-    tour: (ui) => [
-      ui.use(bar, "Train"),
-      ui.sides(ui.use(colouredSentence), ui.boxed("side seen", ui.use(reached))),
-    ],
+    tour: (ui) => [ui.use(bar, "Train"), ui.use(colouredSentence)],
   },
 );

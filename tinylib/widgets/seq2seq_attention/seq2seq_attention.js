@@ -366,7 +366,7 @@ function translationOf(widget, inputs, outputs) {
   const words = french.map(({ word }) => word);
   return {
     words,
-    below: french.map(({ most }) => `← ${english[most]}`),
+    below: french.map(({ most }) => english[most]),
     faults: faults(widget, english, french),
     lost: leftOut(missing(widget.spec.facts.dictionary, english, words), english),
   };
@@ -385,6 +385,6 @@ export default live(
     wide: true,
     main: ".mapped",
     answer: ".french",
-    tour: (ui) => [ui.use(translated, "The second:", translationOf)],
+    tour: (ui) => [ui.use(translated, "Looking back:", translationOf)],
   },
 );

@@ -515,20 +515,38 @@ textarea.line.line { min-height: 2.375rem; max-height: 7.5rem; }
 
 export default live("A small GPT that writes in this page", (ui) => {
   const paper = ui.use(stage);
-  const own = (others, oneLine) =>
-    ui.row(ui.use(text, "prompt", "Your own beginning", begin, oneLine), ui.use(others));
+  const box = (oneLine) => ui.use(text, "prompt", "Your own beginning", begin, oneLine);
   if (ui.view === "tour-next") return [ui.row(paper, ui.use(nexts))];
-  if (ui.view === "tour") return [own(chips, true), paper];
+  if (ui.view === "tour") {
+    const line = box(true);
+    return [ui.boxed("asked", line, ui.use(write, line)), ui.use(chips), paper];
+  }
   const [bars, goOn] = [ui.use(nexts), ui.use(writer)];
   const knob = ui.knob("temperature", "temperature", { step: 0.05, also: redrawAll, note: heats });
   return [
     ui.row(paper, bars),
     ui.row(goOn, knob),
     { element: goOn.note },
-    own(offered),
+    ui.row(box(), ui.use(offered)),
     ui.use(about),
   ];
 });
+
+/** Write on from the line; if that is done already, write another text. */
+function write(widget, line) {
+  const click = () => {
+    const { prompt } = widget.inputs;
+    line.end();
+    const again = prompt && prompt === widget.inputs.prompt && viewOf(widget).M && isWhole(widget);
+    if (!again) return;
+    widget.edit(Symbol("write"), (next) => {
+      next.seed = (next.seed % widget.spec.limits.seed[1]) + 1;
+      begin(next, widget);
+    });
+  };
+  const button = h("button.main", { "data-input": "prompt", click }, "Write");
+  return { element: button, shows: "inputs", update() {} };
+}
 
 /** Texts to begin with. */
 function offered(widget) {
@@ -548,10 +566,14 @@ function chips(widget) {
   };
   const button = (prompt) =>
     h("button", { "data-input": "prompt", click: () => take(prompt) }, prompt.trim());
-  const few = [all[0], ...all.slice(-2)].map(button);
+  const few = [all[0], all.at(-2)].map(button);
   return { element: h("div.chips", ...few), shows: "inputs", update() {} };
 }
 chips.style = `
 .chips { display: flex; flex-wrap: wrap; gap: 8px; }
-textarea.line.line { min-height: 2.375rem; height: 2.375rem; }
+.asked { display: flex; gap: 8px; align-items: flex-start; }
+.asked > .column { flex: 1; min-width: 0; }
+.asked .main { color: var(--ground); background: var(--accent); min-height: 2.75rem; }
+textarea.line.line { min-height: 2.75rem; height: 2.75rem; }
+@media (hover: none) { .tour .nexts button { border-color: transparent; } }
 `;
