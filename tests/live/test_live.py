@@ -110,7 +110,7 @@ def test_what_does_not_come_loses_nothing_and_can_be_fetched_again(
     assert_torch(widget, "self_attention")
     assert widget.locator(".stale").count() == 0
     assert widget.locator(".failure").inner_text() == ""
-    assert widget.evaluate("el => el.shadowRoot.activeElement.textContent") == "Reset"
+    assert widget.evaluate("el => el.shadowRoot.activeElement.textContent") == "Undo"
     for _ in range(3):
         button(widget, "Undo").click(force=True)
     assert inputs_of(widget) == before

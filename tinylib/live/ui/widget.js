@@ -271,7 +271,7 @@ export class Widget {
     if (why) {
       this.stopWaiting();
       this.late = false;
-    }
+    } else this.leave(this.againButton);
     this.againButton.hidden = !why || Boolean(this.model.get("final"));
     this.showState();
   }
