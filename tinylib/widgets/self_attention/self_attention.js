@@ -159,7 +159,7 @@ crossing.style = `
   .role { flex-direction: column; }
 }
 @container widget (width < 600px) { /* it is long, one below the other */
-  .frame, .crossing, .lanes { gap: 8px; }
+  .frame, .crossing, .lanes { gap: 10px; }
   .role { gap: 6px 14px; }
   .matrix-of { position: relative; }
   .matrix-of caption { position: absolute; left: 0; top: 0; } /* beside the numbers of columns */
@@ -171,7 +171,7 @@ crossing.style = `
   .narrow > .knob > .called > :first-child { min-height: 1.5em; }
 }
 @container widget (min-width: 53.75rem) {
-  .frame { padding: 8px 16px; }
+  .frame.frame { gap: 8px; padding: 8px 16px; }
   .gaze { flex-basis: auto; margin-right: 6px; }
   .frame.frame:has(> .plain) > .title-row { padding-right: 0; } /* it has no journey */
   .crossing:not(.plain) { display: grid; grid-template-columns: 1fr repeat(3, auto); gap: 0 12px; }
