@@ -101,7 +101,8 @@ async function lightScripts() {
 
 const WORKERS = ["trainer_worker.js", "llama_worker.js"]; // have no page, so no parts of views
 const APART = ["host.js", "engine.js", ...WORKERS]; // not parts of views
-const OF_FEW = ["arcs.js", "beams.js", "card.js", "models.js", "texts.js", "vectors.js"]; // of few views
+// Parts that few views load.
+const OF_FEW = ["arcs.js", "beams.js", "card.js", "models.js", "texts.js", "vectors.js"];
 const OF_MODEL = /\/(gguf|matrices|llama\w*)\.js$/; // parts of its worker alone
 const SHARED = "live/ui/parts.js"; // where all shared parts go
 
