@@ -183,12 +183,27 @@ const watch = () => {
 };
 if (article) new MutationObserver(watch).observe(article, { childList: true, subtree: true });
 
-// Search is fetched once somebody is about to use it, or in its own page.
+// Search is fetched once somebody is about to use it, or in its own page. What is typed meanwhile
+// stands in its field.
 const search = () => import("./search.js");
+const dialog = /** @type {HTMLDialogElement} */ (document.querySelector(".search-dialog"));
+function openSearch() {
+  const input = document.querySelector(".search-box").querySelector("input");
+  if (dialog && !dialog.open) dialog.showModal();
+  input.focus();
+  input.select();
+  search().then(
+    ({ start }) => start(),
+    () => {
+      const status = document.querySelector(".search-box [role=status]");
+      status.textContent = "What is searched could not be loaded. Is there a connection?";
+    },
+  );
+}
 for (const button of document.querySelectorAll(".search-button__button")) {
-  button.addEventListener("click", () => search().then(({ open }) => open()));
+  button.addEventListener("click", openSearch);
   for (const event of ["pointerenter", "focus"])
-    button.addEventListener(event, () => search().then(({ load }) => load().catch(() => {})));
+    button.addEventListener(event, () => search().then(({ load }) => load()).catch(() => {}));
 }
 addEventListener("keydown", (event) => {
   const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
@@ -197,6 +212,7 @@ addEventListener("keydown", (event) => {
   const slash = key === "/" && !ctrlKey && !metaKey && !altKey && !writing;
   if (!slash && (key.toLowerCase() !== "k" || ctrlKey === metaKey || altKey || shiftKey)) return;
   event.preventDefault();
-  search().then(({ open, close }) => close() || open());
+  if (dialog?.open) dialog.close();
+  else openSearch();
 });
-if (!document.querySelector("dialog .search-box")) search();
+if (!dialog) search();

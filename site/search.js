@@ -78,7 +78,7 @@ function show() {
   choose(list.querySelector("a"));
 }
 
-async function start() {
+export async function start() {
   more.hidden = true;
   if (!index) status.textContent = "What is searched is being loaded …";
   try {
@@ -90,18 +90,10 @@ async function start() {
   }
 }
 
-export function open() {
-  if (dialog && !dialog.open) dialog.showModal();
+function open() {
   input.focus();
   input.select();
   start();
-}
-
-/** Whether there was something to close. */
-export function close() {
-  const wasOpen = dialog?.open ?? false;
-  if (wasOpen) dialog.close();
-  return wasOpen;
 }
 
 input.addEventListener("input", (event) => {
