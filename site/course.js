@@ -203,7 +203,11 @@ function openSearch() {
 for (const button of document.querySelectorAll(".search-button__button")) {
   button.addEventListener("click", openSearch);
   for (const event of ["pointerenter", "focus"])
-    button.addEventListener(event, () => search().then(({ load }) => load()).catch(() => {}));
+    button.addEventListener(event, () =>
+      search()
+        .then(({ load }) => load())
+        .catch(() => {}),
+    );
 }
 addEventListener("keydown", (event) => {
   const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
