@@ -118,8 +118,12 @@
   async function load(loop) {
     if (loop.asked) return;
     loop.asked = true;
-    const answer = await fetch(new URL(`${loop.canvas.dataset.loop}.json`, files));
-    loop.data = await answer.json();
+    try {
+      loop.data = await (await fetch(new URL(`${loop.canvas.dataset.loop}.json`, files))).json();
+    } catch {
+      loop.asked = false; // it stays empty, and is asked for when it comes near again
+      return;
+    }
     const tracks = loop.data.marks.flatMap((mark) => Object.values(mark)).filter(Array.isArray);
     loop.count = Math.max(...tracks.map(({ length }) => length));
     loop.seconds = (loop.count - 1) * loop.data.beat + REST;
