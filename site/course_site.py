@@ -32,6 +32,7 @@ import search_index
 import sphinxcontrib.katex  # type: ignore[import-untyped]
 from docutils import nodes  # type: ignore[import-untyped]
 from listings import LightFormatter
+from PIL import Image
 from python_parts import answers_folder, copy_parts
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -374,6 +375,7 @@ def sized(found: re.Match[str]) -> str:
     return f'{start}width="{width}" height="{height}"{broad}'
 
 
+PICTURE = re.compile(r"(?<=_images/)(\w+)\.png")
 MATH = re.compile(r'(<(?:span|div) class="math\b[^"]*")')
 LONG_NAME = re.compile(r'(?<=">)\w{30,}(?=</code>)')
 
@@ -417,6 +419,7 @@ def slim_page(
     context["body"] = MATH.sub(r'\1 translate="no"', context["body"])
     # A picture has its room before it comes.
     context["body"] = SIZED.sub(sized, context["body"])
+    context["body"] = PICTURE.sub(r"\1.webp", context["body"])  # shrink_pictures writes it
     # A notebook's own HTML links to notebooks, which become pages.
     context["body"] = LINK_TO_NOTEBOOK.sub(r'href="\1.html', context["body"])
     if own := context["around"]["body"]:
@@ -430,6 +433,16 @@ def slim_page(
     context["script_files"] = [file for file in files if Path(file.filename).name not in unused]
     styles = [file for file in context["css_files"] if file.filename]
     context["css_files"] = [file for file in styles if not in_all_pages(file.filename)]
+
+
+def shrink_pictures(app: Sphinx, error: Exception | None) -> None:
+    """Write each figure as WebP without loss, which takes a third less than PNG."""
+    if error is not None or app.builder.format != "html":
+        return
+    for png in Path(app.outdir, "_images").glob("*.png"):
+        with Image.open(png) as picture:
+            picture.save(png.with_suffix(".webp"), lossless=True)
+        png.unlink()
 
 
 def lighten(app: Sphinx, error: Exception | None) -> None:
@@ -571,6 +584,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("build-finished", write_plain_pages)
     app.connect("build-finished", agents.write_for_agents)
     app.connect("build-finished", search_index.write_search_index)
+    app.connect("build-finished", shrink_pictures)
     app.connect("build-finished", lighten, priority=900)
     PygmentsBridge.html_formatter = LightFormatter
     around.setup(app)
