@@ -833,6 +833,11 @@ def by_link(widget: Locator, context: BrowserContext, site: str) -> Visit:
     return Visit(context, site, widget.page.url.removeprefix(f"{site}/"))
 
 
+def apart(count: int) -> str:
+    """A count as the page writes it, with its thousands apart."""
+    return f"{count:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
 def button(widget: Locator, name: str) -> Locator:
     return widget.get_by_role("button", name=name, exact=True)
 

@@ -73,9 +73,9 @@ def test_a_text_is_named_alike_in_both() -> None:
 
 def test_a_text_that_cannot_be_used_is_refused() -> None:
     cases = {
-        "": "The text has 0 characters: give 1,000 or more",
-        "a" * 999: "The text has 999 characters: give 1,000 or more",
-        "ab" * 2_500_000: "Only its first 2,000,000 characters are used, up to “… abab",
+        "": "The text has 0 characters: give 1\u202f000 or more",
+        "a" * 999: "The text has 999 characters: give 1\u202f000 or more",
+        "ab" * 2_500_000: "Only its first 2\u202f000\u202f000 characters are used, up to “… abab",
         "a" * 1000: "It is one character again and again: there is nothing to learn.",
         TEXTS["Chinese"]: "different characters: the 127 commonest are told apart",
         TEXTS["Russian"]: "",
@@ -225,7 +225,7 @@ def test_a_readers_own_text_is_learned_and_nothing_starts_without(widget: Locato
         expect(widget.get_by_role("button", name=name)).to_be_disabled()
     paste_own(widget, "too short")
     expect(widget.get_by_role("button", name="First paste a longer text")).to_be_disabled()
-    expect(widget.locator(".own .note")).to_have_text("9 of at least 1,000 characters")
+    expect(widget.locator(".own .note")).to_have_text("9 of at least 1\u202f000 characters")
     assert inputs_of(widget)["corpus"] == ours.STORIES
     text = TEXTS["emoji"]
     paste_own(widget, text)

@@ -11,7 +11,7 @@ export function numberOf(text) {
   return FIRST_OWN + found;
 }
 
-const counted = (number) => number.toLocaleString("en-GB");
+const counted = (number) => number.toLocaleString("en-GB").replaceAll(",", "\u202f");
 
 /** The last words of a text, on one line. */
 const endOf = (characters) => `… ${characters.slice(-30).join("").trim().replace(/\s+/g, " ")}`;

@@ -23,7 +23,7 @@ const [STORIES, SHAKESPEARE, OWN] = [0, 1, 2];
 const OFFERED = { [OWN]: "Paste a text", [SHAKESPEARE]: "Shakespeare", [STORIES]: "Our stories" };
 const ABOUT = {
   [SHAKESPEARE]: "Scenes of his plays, a million letters.",
-  [STORIES]: "3,000 little stories in plain words: who is where, and who has what.",
+  [STORIES]: "3 000 little stories in plain words: who is where, and who has what.",
 };
 const LAYERS = 4;
 const IN_BOX = 20_000; // characters of a text that the box shows
@@ -622,7 +622,7 @@ function tourAddress() {
 
 /** What it has learned from, as the picture says it. */
 function textName({ stem }, id) {
-  if (id < OWN) return id === SHAKESPEARE ? "Shakespeare’s plays" : "3,000 little stories";
+  if (id < OWN) return id === SHAKESPEARE ? "Shakespeare’s plays" : "3 000 little stories";
   const length = Array.from(ownTextOf(stem)?.text ?? "").length;
   return `my own text, ${fileNames.get(id) ?? `${whole(length)} letters`}`;
 }
