@@ -121,9 +121,10 @@ graphs-check: ## export every function, and compare with tinylib/live/graphs
 	$(call set_up,$(VENV)/.all)
 	@$(BIN)/python -m tinylib.live.export --check
 
-picture: ## photograph the live widget for the README, and draw the pictures for links
+picture: ## photograph the live widget for the README, draw miniatures and pictures for links
 	$(call set_up,_build/.site $(VENV)/.all)
-	@$(in_whole_browser); $(BIN)/python site/picture.py && $(BIN)/python site/cards.py
+	@$(in_whole_browser); $(BIN)/python site/picture.py
+	@$(in_whole_browser); $(BIN)/python site/loops.py && $(BIN)/python site/cards.py
 
 pins: ## write what the direct packages bring into requirements.txt
 	$(call set_up,$(VENV)/.all)

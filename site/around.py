@@ -524,6 +524,31 @@ def with_minutes(toctree: str, known: dict[str, dict[str, int]], pagename: str) 
     return re.sub(r'(<li [^>]*>)(<a [^>]*href="([^"]*)"[^>]*>)(.*?)</a>', add, named)
 
 
+LOOPS = Path(__file__).parent / "loops"
+
+
+def miniature(stem: str, page: str = "") -> str:
+    """A link to what a chapter's miniature shows, which loops.js draws; nothing if it has none."""
+    file = LOOPS / f"{stem}.json"
+    if not file.exists():
+        return ""
+    data = json.loads(file.read_text(encoding="utf-8"))
+    label = html.escape(data["label"])
+    picture = f'<canvas data-loop="{stem}" role="img" aria-label="{label}"></canvas>'
+    return f'<a class="loop" href="{page}#{data["at"]}">{picture}</a>'
+
+
+def show_miniatures(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """At a chapter's head, after what it needs, and beside each chapter's card on the road."""
+    body, stem = context.get("body", ""), Path(pagename).name
+    needs = re.compile(r"<p><strong>You need</strong>.*?</p>", re.S)
+    card = re.compile(r'<li data-chapter="(\w+)".*?(?=</li>)', re.S)
+    body = needs.sub(lambda head: head[0] + miniature(stem), body, count=1)
+    context["body"] = card.sub(lambda one: one[0] + miniature(one[1], f"{one[1]}.html"), body)
+
+
 def setup(app: Sphinx) -> None:
     app.connect("doctree-read", number_the_title, priority=100)
     app.connect("doctree-read", name_the_places, priority=100)
@@ -535,3 +560,4 @@ def setup(app: Sphinx) -> None:
     app.connect("html-page-context", add_page_metadata, priority=100)  # templates are tried at 500
     app.connect("html-page-context", lead_on, priority=100)
     app.connect("html-page-context", add_minutes, priority=800)
+    app.connect("html-page-context", show_miniatures, priority=800)

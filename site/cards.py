@@ -1,7 +1,7 @@
 """Draw the picture that a chat shows with a link to a page: `make picture`.
 
-Each has the chapter's number, title, question and sign, as the road has them. They are committed,
-because drawing them needs a browser, and building the site does not.
+Each has the chapter's number, title and question, and the last frame of its miniature. They are
+committed, because drawing them needs a browser, and building the site does not.
 """
 
 import io
@@ -11,15 +11,16 @@ import sys
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Route, sync_playwright
 
 SITE = Path(__file__).resolve().parent
 sys.path.append(str(SITE.parent))
 
-from tinylib.lab.road import milestones, sign  # noqa: E402
+from tinylib.lab.road import milestones  # noqa: E402
 
 CARDS = SITE / "cards"
 COURSE = "The Road to GPT"
@@ -40,17 +41,17 @@ p { grid-row: 3; grid-column: 1 / -1; margin: 0; font-size: 38px; line-height: 1
   color: var(--soft); }
 .course { grid-column: 2; text-align: right; font-size: 30px; font-weight: 600;
   color: var(--soft); line-height: 48px; }
-svg * { stroke-linejoin: round; }
-svg { grid-row: 2; grid-column: 2; align-self: center; width: 400px; height: 250px;
-  color: var(--soft); }
+.loop { grid-row: 2; grid-column: 2; align-self: center; }
+canvas { width: 400px; height: 257px; }
 """
 
 
 def texts() -> Iterator[tuple[str, str, str, str]]:
-    """Of each page that has a card: its stem, title and question, and whose sign it has."""
+    """Of each page that has a card: its stem, title and question, and whose miniature it has."""
     yield from (START, TOUR, TRAIN)
     for one in milestones():
-        yield one.stem, one.title, one.question, one.stem
+        whose = one.stem if one.stem[:2].isdigit() else "16_real_model"
+        yield one.stem, one.title, one.question, whose
 
 
 def description(title: str, question: str) -> str:
@@ -59,15 +60,13 @@ def description(title: str, question: str) -> str:
 
 
 def colours() -> str:
-    """The palette as the site has it, and a rule for each part of a sign."""
+    """The palette as the site has it."""
     from course_site import palette_css
 
-    landing = (SITE / "landing.css").read_text(encoding="utf-8")
-    rules = [line for line in landing.splitlines() if line.startswith(".sign ")]
     page = json.loads((SITE.parent / "tinylib/lab/palette.json").read_text("utf-8"))["page"]
     own = {name: page[name][0] for name in ("text", "soft")} | {"press": "#1d5fa6"}
     names = " ".join(f"--{name}: {value};" for name, value in own.items())
-    return "\n".join([palette_css(), f":root {{ {names} }}", *rules, STYLE])
+    return "\n".join([palette_css(), f":root {{ {names} }}", STYLE])
 
 
 def card(stem: str, title: str, question: str, whose: str) -> str:
@@ -75,9 +74,19 @@ def card(stem: str, title: str, question: str, whose: str) -> str:
     course = "" if title == COURSE else COURSE
     return (
         f'<style>{colours()}</style><main><div class="number">{number}</div>'
-        f'<div class="course">{course}</div><h1>{escape(title)}</h1>{sign(whose)}'
-        f"<p>{escape(question)}</p></main>"
+        f'<div class="course">{course}</div><h1>{escape(title)}</h1>'
+        f'<a class="loop"><canvas data-loop="{whose}"></canvas></a><p>{escape(question)}</p></main>'
+        '<script src="loops.js"></script>'
     )
+
+
+def answer(route: Route) -> None:
+    """A card, or a file of the site's."""
+    name = urlsplit(route.request.url).path[1:]
+    for about in texts():
+        if about[0] == name:
+            return route.fulfill(body=card(*about), content_type="text/html")
+    return route.fulfill(path=SITE / name)
 
 
 def main() -> None:
@@ -86,9 +95,11 @@ def main() -> None:
         browser = playwright.chromium.launch(
             executable_path=os.environ.get("CHROMIUM"), args=["--no-sandbox", "--disable-gpu"]
         )
-        page = browser.new_page(viewport={"width": 1200, "height": 630})
-        for stem, title, question, whose in texts():
-            page.set_content(card(stem, title, question, whose))
+        page = browser.new_page(viewport={"width": 1200, "height": 630}, reduced_motion="reduce")
+        page.route("**/*", answer)
+        for stem, title, question, _ in texts():
+            page.goto(f"https://site/{stem}")
+            page.locator(".loop.drawn").wait_for()
             shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(COLOURS)
             about = PngInfo()
             about.add_itxt("Description", description(title, question))

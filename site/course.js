@@ -1,7 +1,6 @@
 // What the pages do beside their widgets.
 
 import "./progress.js";
-import "./search.js";
 
 // The keyboard can scroll whatever is wider than its column. The theme's own look would draw the
 // whole page (lighten.mjs takes it out); this also sees formulas and what a <details> opens later.
@@ -141,13 +140,14 @@ addEventListener("afterprint", () => {
   setTimeout(() => delete document.body.dataset.printing, 100); // after the events of opening
 });
 
-// A wide widget lies over the room of the page's contents, which are hidden while it is in sight.
+// A wide widget and a miniature lie where the page's contents are, which are hidden meanwhile.
 const wideInSight = new Set();
 const sight = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries)
     wideInSight[isIntersecting ? "add" : "delete"](target);
   document.documentElement.classList.toggle("wide-in-sight", wideInSight.size > 0);
 });
+for (const loop of document.querySelectorAll(".bd-article > section > .loop")) sight.observe(loop);
 // The bar makes way for a widget that is read, and comes back when the reader scrolls up. At the
 // page's beginning it stays.
 const inReading = new Set();
@@ -182,3 +182,41 @@ const watch = () => {
   }
 };
 if (article) new MutationObserver(watch).observe(article, { childList: true, subtree: true });
+
+// Search is fetched once somebody is about to use it, or in its own page. What is typed meanwhile
+// stands in its field.
+const search = () => import("./search.js");
+const dialog = /** @type {HTMLDialogElement} */ (document.querySelector(".search-dialog"));
+function openSearch() {
+  const input = document.querySelector(".search-box").querySelector("input");
+  if (dialog && !dialog.open) dialog.showModal();
+  input.focus();
+  input.select();
+  search().then(
+    ({ start }) => start(),
+    () => {
+      const status = document.querySelector(".search-box [role=status]");
+      status.textContent = "What is searched could not be loaded. Is there a connection?";
+    },
+  );
+}
+for (const button of document.querySelectorAll(".search-button__button")) {
+  button.addEventListener("click", openSearch);
+  for (const event of ["pointerenter", "focus"])
+    button.addEventListener(event, () =>
+      search()
+        .then(({ load }) => load())
+        .catch(() => {}),
+    );
+}
+addEventListener("keydown", (event) => {
+  const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
+  const at = /** @type {HTMLElement} */ (event.composedPath()[0]);
+  const writing = at.isContentEditable || at.matches("input, textarea, select");
+  const slash = key === "/" && !ctrlKey && !metaKey && !altKey && !writing;
+  if (!slash && (key.toLowerCase() !== "k" || ctrlKey === metaKey || altKey || shiftKey)) return;
+  event.preventDefault();
+  if (dialog?.open) dialog.close();
+  else openSearch();
+});
+if (!dialog) search();

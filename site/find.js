@@ -134,7 +134,7 @@ export function find(index, text) {
     const best = new Map();
     for (const one of queries)
       for (const hit of scored(index, one)) {
-        if (one !== query) hit.score *= 0.7;
+        if (one !== query) hit.score *= query.includes(" ") ? 0.8 : 0.7;
         if (!(best.get(hit.entry)?.score >= hit.score)) best.set(hit.entry, hit);
       }
     return [...best.values()].sort((a, b) => b.score - a.score);

@@ -81,10 +81,14 @@ async function lightScripts() {
   const bundled = await build({
     entryPoints: [own],
     bundle: true,
+    external: ["./search.js"],
     minify: true,
     write: false,
     format: "iife",
   });
+  const found = join(pages, "_static", "search.js"); // which a page asks for where it is needed
+  const search = join(dirname(own), "search.js");
+  await build({ entryPoints: [search], outfile: found, bundle: true, minify: true, format: "esm" });
   const parts = await Promise.all(
     others.toReversed().map((file) => minified(withoutMeasuring(file, read(file)), "js")),
   );
@@ -97,7 +101,8 @@ async function lightScripts() {
 
 const WORKERS = ["trainer_worker.js", "llama_worker.js"]; // have no page, so no parts of views
 const APART = ["host.js", "engine.js", ...WORKERS]; // not parts of views
-const OF_FEW = ["arcs.js", "beams.js", "card.js", "vectors.js"]; // parts that few views load
+// Parts that few views load.
+const OF_FEW = ["arcs.js", "beams.js", "card.js", "models.js", "texts.js", "vectors.js"];
 const OF_MODEL = /\/(gguf|matrices|llama\w*)\.js$/; // parts of its worker alone
 const SHARED = "live/ui/parts.js"; // where all shared parts go
 
@@ -137,7 +142,8 @@ async function lightWidgets() {
     }
   }
   for (const { path, text } of workers.outputFiles) writeFileSync(path, text);
-  writeFileSync(join(live, SHARED), outputFiles[0].text);
+  const bare = outputFiles[0].text.replace(/\/\*.*?\*\/|(?<=\n) +/gs, ""); // of the styles in it
+  writeFileSync(join(live, SHARED), bare);
 }
 
 /** A view with its imports led to the one file of shared parts, which has to have each of them. */

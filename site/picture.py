@@ -25,7 +25,7 @@ def main() -> None:
         widget.get_by_role("radio", name="Your journey").check()
         widget.get_by_role("checkbox", name="causal").click()
         widget.get_by_role("button", name="step", exact=True).first.click()
-        widget.get_by_text("Computed in this page").wait_for()
+        widget.get_by_text("Computed here").wait_for()
         page.wait_for_function("e => e.model.settled", arg=widget.element_handle())
         shot = Image.open(io.BytesIO(widget.screenshot()))
         browser.close()

@@ -16,7 +16,7 @@ const source = new URL(box.getAttribute("data-search"), location.href);
 
 let index, coming;
 /** Fetched once, unless that fails. */
-function load() {
+export function load() {
   const fetched = async () => prepared(await (await fetch(source)).json());
   coming ??= fetched().then((whole) => (index = whole));
   coming.catch(() => (coming = undefined));
@@ -78,7 +78,7 @@ function show() {
   choose(list.querySelector("a"));
 }
 
-async function start() {
+export async function start() {
   more.hidden = true;
   if (!index) status.textContent = "What is searched is being loaded …";
   try {
@@ -91,7 +91,6 @@ async function start() {
 }
 
 function open() {
-  if (dialog && !dialog.open) dialog.showModal();
   input.focus();
   input.select();
   start();
@@ -119,21 +118,6 @@ near.addEventListener("click", ({ target }) => {
 dialog?.addEventListener("click", ({ target }) => {
   if (target === dialog || /** @type {Element} */ (target).closest("a, [data-close]"))
     dialog.close();
-});
-for (const button of document.querySelectorAll(".search-button__button")) {
-  button.addEventListener("click", open);
-  for (const event of ["pointerenter", "focus"])
-    button.addEventListener(event, () => load().catch(() => {}));
-}
-addEventListener("keydown", (event) => {
-  const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
-  const at = /** @type {HTMLElement} */ (event.composedPath()[0]);
-  const writing = at.isContentEditable || at.matches("input, textarea, select");
-  const slash = key === "/" && !ctrlKey && !metaKey && !altKey && !writing;
-  if (!slash && (key.toLowerCase() !== "k" || ctrlKey === metaKey || altKey || shiftKey)) return;
-  event.preventDefault();
-  if (dialog?.open) dialog.close();
-  else open();
 });
 if (!dialog) {
   input.value = new URLSearchParams(location.search).get("q") ?? "";

@@ -2,13 +2,18 @@
 // its widgets say; here is how a reader gets from each to the next. Without this it is a page.
 {
   const KEPT = "road-to-gpt-tour"; // of this visit: the reader's line, and which screens are done
+  // What each screen asks for, until it is done.
+  const TO_DO = ["Press Write", "Choose a letter", "Press Play", "Choose “)”", "Use the switch"];
+  TO_DO.push("Answer, and move the slider", "Press Train", "Start training");
   const LETTERS = 3; // that the reader chooses on a screen where letters are chosen
   const WRITTEN = 12; // letters that go on from the reader's line: then they see how it goes on
   const WAIT = 2000; // ms after the page has come, before models are fetched unasked
+  const PATIENCE = 15_000; // ms on a screen: a widget that has not come until then holds nobody
   const SWIPE = 60; // px
   const screens = /** @type {HTMLElement[]} */ ([
     ...document.querySelectorAll("article section[id^=screen-]"),
   ]);
+  const here = new Set(); // screens that are done since the page came: what they show is there
   const kept = { line: "", done: [], ...JSON.parse(sessionStorage.getItem(KEPT) ?? "{}") };
   const keep = () => sessionStorage.setItem(KEPT, JSON.stringify(kept));
   let now = -1; // the screen that is shown
@@ -50,17 +55,31 @@
   // --- a screen: what follows its widgets is shown once the reader has done what it asks for
 
   const notes = []; // of each screen: what is still to be done
+  const without = new Set(); // screens whose widget does not run here: they can be left
   const buttons = screens.map((screen, i) => {
     const cell = [...screen.querySelectorAll(":scope > .cell")].at(-1);
     const after = make("div", { class: "after", role: "status" });
-    while (cell.nextElementSibling?.matches("p")) after.append(cell.nextElementSibling);
-    const note = (notes[i] = make("span", { id: `waits-${i + 1}` }, "Try it first"));
+    while (cell.nextElementSibling) after.append(cell.nextElementSibling);
+    const note = make("span", { id: `waits-${i + 1}`, role: "status" }, TO_DO[i]);
+    notes.push(note);
+    const isLast = i === screens.length - 1;
+    const click = () => {
+      if (!isLast) return go(i + 1);
+      below.remove();
+      screen.querySelector(".tl-widget")?.dispatchEvent(new Event("tl:picture"));
+      after.focus({ preventScroll: true });
+    };
+    const offer = isLast ? "See your picture" : "Continue";
     const button = /** @type {HTMLButtonElement} */ (
-      make("button", { type: "button", click: () => go(i + 1) }, "Continue")
+      make("button", { type: "button", click }, offer)
     );
     button.setAttribute("aria-describedby", note.id);
-    const row = i < screens.length - 1 ? [make("div", { class: "onward" }, note, button)] : [];
-    cell.after(make("div", { class: "below" }, after, ...row));
+    const row = make("div", { class: "onward" }, note, button);
+    const below = make("div", { class: "below" }, row);
+    cell.after(below);
+    for (const link of isLast ? after.querySelectorAll("a") : []) link.target = "_blank";
+    if (isLast) below.after(Object.assign(after, { tabIndex: -1 }));
+    else below.prepend(after);
     headingOf(screen).tabIndex = -1;
     const listen = (event) => finished(i, event.detail);
     screen.addEventListener("tl:done", listen);
@@ -68,18 +87,34 @@
   });
 
   let letters = 0;
-  function finished(i, { what, prompt } = /** @type {any} */ ({})) {
-    if (i === 0 && prompt) kept.line = prompt;
-    if (what === "taken" && !kept.done.includes(i)) {
+  function finished(i, { what, prompt, plays } = /** @type {any} */ ({})) {
+    if (what === "film") return void screens[i].classList.toggle("plays", plays);
+    if (i === screens.length - 1 && what !== "card") return; // the first words come before
+    if (i === 0 && prompt) {
+      kept.line = prompt;
+      handOn(screens[1]); // so that its guesses are there when the reader comes
+    }
+    if (what === "taken" && !here.has(i)) {
       letters += 1;
       notes[i].textContent = `${LETTERS - letters} more`;
       if (letters < LETTERS) return;
     }
-    const again = kept.done.includes(i);
-    if (!again) kept.done.push(i);
+    if (!kept.done.includes(i)) kept.done.push(i);
+    here.add(i);
+    const more = i < screens.length - 1 ? "Try more, or go on" : "";
+    if (!without.has(i)) notes[i].textContent = more;
     keep();
     show();
-    if (!again) screens[i].querySelector(".after p").scrollIntoView({ block: "nearest" });
+  }
+
+  /** A widget or its model has not come, or does not run here: the reader can go on without it. */
+  function release(i) {
+    if (here.has(i)) return;
+    without.add(i);
+    notes[i].textContent = "It does not run here: go on without it.";
+    if (i < screens.length - 1) return show();
+    buttons[i].textContent = "Go on";
+    finished(i, { what: "card" });
   }
 
   const go = (i) => {
@@ -105,8 +140,9 @@
     const [before, screen] = [now, screens[(now = asked())]];
     screens.forEach((one, i) => {
       one.classList.toggle("now", i === now);
-      one.classList.toggle("done", kept.done.includes(i));
-      buttons[i].disabled = !kept.done.includes(i);
+      one.classList.toggle("done", here.has(i));
+      const before = i < screens.length - 1 && kept.done.includes(i);
+      buttons[i].disabled = !(here.has(i) || before || without.has(i));
       dots[i].classList.toggle("done", kept.done.includes(i));
       if (i === now) dots[i].setAttribute("aria-current", "step");
       else dots[i].removeAttribute("aria-current");
@@ -117,6 +153,10 @@
     scrollTo({ top: 0, behavior: "instant" });
     if (before >= 0) headingOf(screen).focus({ preventScroll: true });
     handOn(screen);
+    setTimeout(
+      () => screen.querySelector(".tl-live") && release(screens.indexOf(screen)),
+      PATIENCE,
+    );
     soon(() => [now, now + 1].forEach((i) => screens[i] && wake(screens[i])));
   }
 
@@ -125,7 +165,7 @@
   /** The screen's widgets, once they stand in the page. */
   async function widgetsOf(screen) {
     const widgets = () => [...screen.querySelectorAll(".tl-widget")];
-    const waiting = () => screen.querySelector(".tl-live") && !screen.querySelector(".failed");
+    const waiting = () => screen.querySelector(".tl-live:not(.failed)");
     while (waiting()) {
       await new Promise((done) => {
         const seen = new MutationObserver(() => done(seen.disconnect()));
@@ -138,14 +178,13 @@
   /** What is to be heard from the widgets of a screen beside that they are done with. */
   async function listenTo(screen, i) {
     const models = (await widgetsOf(screen)).map(({ model }) => model);
+    if (screen.querySelector(".failed")) release(i);
     for (const model of models) {
-      // a reader whose browser cannot compute is not held up
-      model.on("change:error", () => model.get("error") && finished(i));
+      model.on("change:error", () => model.get("error") && release(i));
       model.on("change:answers", () => {
         if (model.get("answered") !== model.get("asked")) return;
         const [{ prompt, step }, { tokens, written }] = [model.get("inputs"), model.get("outputs")];
-        const last = model.get("spec").limits?.step?.[1];
-        const text = i === 0 ? tokens : last && step === last ? written : undefined;
+        const text = i === 0 ? tokens : step > 0 ? written : undefined; // a copy that has learned
         if (text?.shape[0] >= WRITTEN) finished(i, { what: "written", prompt });
       });
     }
@@ -155,19 +194,28 @@
   }
   screens.forEach(listenTo);
 
-  /** The reader's line goes on to a screen that can go on with it. */
+  /** The end of the reader's line, from a word's beginning on: so much a model reads. */
+  function endOfLine(most) {
+    const letters = [...kept.line];
+    const end = letters.slice(-most).join("");
+    return letters.length > most ? end.replace(/^\S*\s+(?=\S)/, "") : end;
+  }
+
+  /** The reader's line goes on to a screen that can go on with it, unless a run is under way. */
   async function handOn(screen) {
     const { line } = kept;
-    const points = [...line.trimEnd()].map((letter) => letter.codePointAt(0));
+    const beginning = [...endOfLine(24).replace(/\s+$/, " ")].map((one) => one.codePointAt(0));
     const changes = {
-      hero: { prompt: line, choices: [] },
-      time_machine: { prompt: line.slice(-40) },
-      gpt_trainer: { beginning: points.slice(-24) },
+      hero: { prompt: line.replace(/\S$/, "$& "), choices: [] }, // a word begins: there is a choice
+      time_machine: { prompt: endOfLine(40) },
+      gpt_trainer: { beginning },
     };
     for (const { model, dataset } of await widgetsOf(screen)) {
       const change = changes[dataset.widget.split("-")[0]];
-      if (screen === screens[0] || !change || !line || given.get(model) === line) continue;
+      if (!change || !line || given.get(model) === line) continue;
+      if (model.get("inputs").steps || model.get("inputs").prompt === line) continue;
       given.set(model, line);
+      model.set("line", line);
       give(model, change);
     }
   }
@@ -223,6 +271,10 @@
       step(across < 0 ? 1 : -1);
   });
 
+  addEventListener("beforeunload", (event) => {
+    const [own] = screens.at(-1).querySelectorAll(".tl-widget");
+    if (/** @type {any} */ (own)?.model.get("inputs").steps) event.preventDefault(); // it would go
+  });
   addEventListener("hashchange", show);
   show();
 }

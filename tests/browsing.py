@@ -560,7 +560,8 @@ def missed_by_tab(widget: Locator) -> list[str]:
         raise AssertionError("Tab does not leave the widget")
     missed: list[str] = widget.evaluate(
         """el => [...el.shadowRoot.querySelectorAll('button, input, select, summary, [tabindex]')]
-            .filter((e) => e.checkVisibility() && !e.disabled && !e.seen && e.type !== 'radio')
+            .filter((e) => e.checkVisibility() && !e.matches(':disabled') && !e.seen)
+            .filter((e) => e.type !== 'radio')
             .filter((e) => e.tabIndex >= 0)
             .map((e) => e.outerHTML)"""
     )
@@ -626,7 +627,7 @@ def outside_rounding(
 
 def assert_torch(widget: Locator, stem: str) -> None:
     """The numbers in the page are torch's for the inputs that the page holds."""
-    here = re.compile("^(Computed|Trained) in this page")
+    here = re.compile("^(Computed|Trained) here")
     settled(widget)
     state = shown_by(widget)
     if not here.match(state["where"]):
@@ -722,6 +723,15 @@ def shorten(widget: Locator, stem: str) -> None:
     """What a widget writes that writes much."""
     if stem in SHORT and not THOROUGH:
         hold(widget, inputs_of(widget) | SHORT[stem])
+
+
+# What each region that is read out says, one after the other, from now on.
+SPOKEN = """el => {
+    const regions = [...el.shadowRoot.querySelectorAll('[role=status], [role=alert]')];
+    el.spoken = regions.map(() => []);
+    regions.forEach((region, i) => new MutationObserver(() => el.spoken[i].push(region.innerText))
+        .observe(region, { childList: true, characterData: true, subtree: true }));
+}"""
 
 
 def until(part: Locator, condition: str) -> None:
@@ -821,6 +831,11 @@ def by_link(widget: Locator, context: BrowserContext, site: str) -> Visit:
     widget.get_by_role("button", name="Copy link").click()
     widget.page.wait_for_function("location.hash.length > 1")
     return Visit(context, site, widget.page.url.removeprefix(f"{site}/"))
+
+
+def apart(count: int) -> str:
+    """A count as the page writes it, with its thousands apart."""
+    return f"{count:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 def button(widget: Locator, name: str) -> Locator:

@@ -10,9 +10,11 @@ the tour are measured as on a phone: at a quarter of this processor's speed, and
 
 import statistics
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 from benchmark import browser_and_site, table
@@ -20,6 +22,9 @@ from browsing import WIDGETS, Visit, page_of, settled
 from playwright.sync_api import Browser
 
 from tinylib.lab.train.precision import processor
+
+sys.path.append(str(Path(__file__).parents[1] / "site"))
+import test_tour
 
 
 class Edit(NamedTuple):
@@ -164,9 +169,8 @@ def written(browser: Browser, site: str) -> list[tuple[str, str]]:
         widget.scroll_into_view_if_needed()
         before = widget.evaluate("el => el.model.get('inputs')")
         handle = widget.element_handle()
-        ways = {"at first": True, "with the cache": True, "without": False}
-        for seed, (mode, cached) in enumerate(ways.items(), 11):  # each text is a new one
-            start = {**before, "seed": seed, "cached": cached, "branches": [[0, 0, 0, 9]]}
+        for seed, mode in enumerate(("at first", "later"), 11):  # each text is a new one
+            start = {**before, "seed": seed, "branches": [[0, 0, 0, 9]]}
             shown, frames = widget.page.evaluate(WRITES, [handle, start])
             at = {count: now for count, now in shown}
             for first, last in ((32, 64), (96, 128), (217, 249)):
@@ -207,6 +211,29 @@ def first_page_and_search(browser: Browser, site: str) -> list[tuple[str, str]]:
         return [*rows, ("search, key → results, slowest", f"{max(keys):.0f} ms")]
 
 
+def tour(browser: Browser, site: str) -> list[tuple[str, str]]:
+    """From the beginning of what each screen asks for to its Continue; trainings to their end."""
+    rows = []
+    trainings = {7: "Train", 8: "Start training"}
+    with on_a_phone(browser, site, test_tour.TOUR) as visit:
+        visit.widgets()
+        visit.page.wait_for_timeout(8000)  # the reader reads the first screen
+        for number, do in enumerate(test_tour.DONE, 1):
+            screen = test_tour.screen(visit.page, number)
+            start = time.perf_counter()
+            if number in trainings:
+                screen.get_by_role("button", name=trainings[number]).click()
+            else:
+                do(visit.page)
+            screen.and_(visit.page.locator(".done")).wait_for(timeout=120_000)
+            seconds = time.perf_counter() - start
+            rows.append((f"tour, screen {number}, action → Continue", f"{seconds:.1f} s"))
+            if number < len(test_tour.DONE):
+                test_tour.continue_button(visit.page, number).click()
+                visit.page.wait_for_timeout(4000)
+    return rows
+
+
 def main() -> None:
     with browser_and_site() as (browser, site):
         print(f"Chromium {browser.version} on {processor().partition(',')[0]}")
@@ -215,6 +242,7 @@ def main() -> None:
         if not sys.argv[1:]:
             table(["generation, writing", ""], written(browser, site))
             table(["as on a phone", ""], first_page_and_search(browser, site))
+            table(["", ""], tour(browser, site))
 
 
 if __name__ == "__main__":

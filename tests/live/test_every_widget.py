@@ -56,7 +56,7 @@ def controls(widget: Locator) -> list[tuple[str, str, int]]:
     found: list[list[Any]] = widget.locator("[data-input]").evaluate_all(
         """all => all.map((e, i) => [e, i])
             .filter(([e]) => e.checkVisibility() && !e.closest('[inert]'))
-            .filter(([e]) => !e.disabled && e.ariaDisabled !== 'true')
+            .filter(([e]) => !e.matches(':disabled') && e.ariaDisabled !== 'true')
             .filter(([e]) => !(e.type === 'radio' && e.checked) && e.ariaPressed !== 'true')
             .map(([e, i]) => [e.dataset.input, `${e.localName} ${e.type ?? ''}`, i])
         """
@@ -412,7 +412,7 @@ def test_a_link_brings_all_of_it_to_a_phone(
 
 # Of each input that has a line or a slider: the main result is in view while it has the focus, or
 # what says it in short. Returns those of which neither is.
-UNSEEN = """el => {
+UNSEEN = """async (el) => {
     const frame = el.shadowRoot.querySelector('.frame');
     const main = frame.dataset.main ?? '[data-output]:not(.explained)';
     const shown = (e) => e.checkVisibility() && e.getBoundingClientRect().height;
@@ -423,11 +423,17 @@ UNSEEN = """el => {
     const controls = frame.querySelectorAll(
         '[data-input]:is(textarea, [type=text], [type=range]):enabled');
     const one = new Map([...controls].filter(shown).map((e) => [e.dataset.input, e]));
-    return [...one].filter(([, control]) => {
+    const frames = () => new Promise((turn) =>
+        requestAnimationFrame(() => requestAnimationFrame(turn)));
+    const unseen = [];
+    for (const [name, control] of one) {
         control.scrollIntoView({ block: 'center' });
         control.focus();
-        return ![...frame.querySelectorAll(`${main}, .answer-strip`)].filter(shown).some(inView);
-    }).map(([name]) => name);
+        await frames(); // then the strip knows whether it is wanted
+        const all = [...frame.querySelectorAll(`${main}, .answer-strip`)];
+        if (!all.filter(shown).some(inView)) unseen.push(name);
+    }
+    return unseen;
 }"""
 
 
@@ -444,17 +450,13 @@ def is_grey_until_the_answer_is_there(widget: Locator, held: list[Route]) -> Non
     (shade,) = browsing.shades(widget)
     assert 0.3 < shade < 0.5, "greyed, and only once"
     assert browsing.busy(widget) == {"true"}
-    work = widget.locator(".busy > div")
-    work.get_by_text("Loading the").wait_for()
+    widget.locator(".turning").wait_for()
     assert browsing.where(widget).startswith("Loading the runtime")
-    for place in ("start", "center", "end"):  # wherever in the frame the reader is
-        widget.evaluate("(el, block) => el.scrollIntoView({ block })", place)
-        assert browsing.on_screen(work)
     browsing.let_go(widget.page, held)
     widget.locator(".frame:not(.stale)").wait_for()
     settled(widget)
     assert browsing.shades(widget) == {1.0} and "true" not in browsing.busy(widget)
-    assert widget.locator(".busy").is_hidden()
+    assert widget.locator(".turning").is_hidden()
     assert len(held) == 1
 
 
@@ -466,7 +468,7 @@ def is_answered_without_a_runtime(widget: Locator, visit: Visit) -> None:
     widget.dispatch_event("pointerover")
     visit.page.wait_for_timeout(300)
     assert browsing.shades(widget) == {1.0} and "true" not in browsing.busy(widget)
-    assert widget.locator(".busy").is_hidden()
+    assert widget.locator(".turning").is_hidden()
     assert [url for url in visit.requests if "/ort/" in url or url.endswith(".onnx")] == []
 
 

@@ -32,6 +32,8 @@ WALK = """async (el, wide) => {
     };
     const empty = () => all('[data-yet]').length;
     const counts = [];
+    const shown = () => all('.layers .small.chosen')[0]?.title ?? '';
+    const own = shown();
     const heights = new Set();
     for (let step = 1; step <= steps; step += 1) {
         if (step > 1) all('[aria-label="one step on"]')[0].click();
@@ -43,6 +45,8 @@ WALK = """async (el, wide) => {
         if (!clear.length) say(`none of ${lit.length} lit cells is clear`);
         if (wide && lit.some(aside)) say('a lit cell is out of the window');
         if (!inWindow(says.getBoundingClientRect())) say('its sentence is out of the window');
+        const [, named] = says.textContent.match(/weight is .*, which (.*head \\d+) /) ?? [];
+        if (own && named && !shown().endsWith(named)) say(`${named} is named, ${shown()} is shown`);
         counts.push(empty());
         heights.add(`${panel.offsetHeight} ${wide ? frame.offsetHeight : ''}`);
         for (const cell of all('[data-yet]'))
@@ -59,6 +63,7 @@ WALK = """async (el, wide) => {
         all('[aria-label="one step back"]')[0].click();
     }
     all('[aria-label=end]')[0].click();
+    if (shown() !== own) faults.push(`${own} was chosen, and ${shown()} is given back`);
     if (empty() || all('[data-dim], .lit').length) faults.push('it is not whole after its end');
     return faults;
 }"""

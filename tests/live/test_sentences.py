@@ -205,6 +205,10 @@ def test_a_translation_is_judged_and_what_is_wrong_is_marked(encoder: Locator) -
     line(encoder).fill("the cat is happy .")
     assert_torch(encoder, "encoder_decoder")
     assert verdict.inner_text().startswith("✓ No word is missing")
+    line(encoder).fill("the cat is not happy")
+    assert_torch(encoder, "encoder_decoder")
+    assert verdict.inner_text().endswith("A sentence of this model ends with a full stop.")
+    assert verdict.inner_text().startswith("✓") and encoder.locator(".faulty").count() == 0
     line(encoder).fill("the zebra is happy .")
     assert_torch(encoder, "encoder_decoder")
     assert verdict.inner_text().startswith("Not judged")

@@ -79,6 +79,21 @@ def test_the_page_behind_is_out_of_reach_and_its_links_lead_there(
     assert not widget.evaluate(STAGED)
 
 
+def test_f_is_for_the_widget_that_is_meant(visit: Visit, widget: Locator) -> None:
+    """Where none has the focus it is the one under the pointer, else the one that shows most."""
+    other = visit.widget("colour_trainer")
+    for meant, over in ((other, True), (widget, False)):
+        meant.evaluate("el => el.scrollIntoView({ block: 'center' })")
+        visit.page.mouse.move(0, 0)
+        if over:
+            meant.locator(".title").hover()
+        visit.page.keyboard.press("f")
+        until(meant, STAGED)
+        visit.page.keyboard.press("f")
+        until(meant, f"el => !({STAGED})(el)")
+        visit.page.evaluate("document.activeElement.blur()")
+
+
 def test_what_runs_goes_on(visit: Visit) -> None:
     widget = visit.widget("colour_trainer")
     step = widget.locator(".far")

@@ -11,8 +11,10 @@ import pytest
 import torch
 from browsing import (
     SCREEN,
+    SPOKEN,
     WIDGETS,
     Visit,
+    apart,
     button,
     hold,
     inputs_of,
@@ -39,6 +41,7 @@ RUNS = {  # another form than the first one, what its run is called, and what th
 }
 GOALS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # outputs short of the goal, and at it
     "colour_trainer": ({"accuracy": 0.999}, {"accuracy": 1.0}),
+    "gpt_trainer": ({"ngrams": [0.9, 0.8, 0.7], "valid": 1.0}, {"ngrams": [3, 2, 1.1]}),
     "heads_trainer": (
         {"accuracy": [0.9] * 4, "roles": torch.eye(4).mul(0.49).tolist()},
         {"accuracy": [0.5] * 4, "roles": torch.eye(4).mul(0.51).tolist()},
@@ -52,6 +55,7 @@ FAILING = {  # settings of which nothing can be learned
 }
 RESULT = {  # what a training changes, and its reader watches
     "colour_trainer": ".spoken",
+    "gpt_trainer": ".newest .written",
     "heads_trainer": ".drawn td:last-child",
     "translation_trainer": ".french",
     "width_trainer": ".landscape svg",
@@ -79,7 +83,7 @@ def trainer(request: pytest.FixtureRequest, chromium_path: str, site: str) -> It
 def opened(stem: str, visit: Visit) -> tuple[Locator, dict[str, Any]]:
     """The widget, unfolded, and its inputs. If it writes, it writes 8 characters at each look."""
     widget = visit.widget(stem)
-    widget.locator("details").evaluate_all("all => all.map((e) => { e.open = true; })")
+    widget.locator("details:not(.state)").evaluate_all("all => all.map((e) => { e.open = true; })")
     widget.evaluate("el => { el.model.get('spec').facts.written = 8; }")
     return widget, inputs_of(widget)
 
@@ -241,7 +245,7 @@ def answered(widget: Locator, stem: str, answers: list[tuple[int, Any]]) -> list
     """What the page says after each of the answers, and nothing moves for it."""
     said = widget.evaluate(ANSWERED, [answers, RESULT[stem]])
     assert len({top for _, top in said}) == 1
-    return [" ".join(text.split()) for text, _ in said]
+    return [re.sub(r"[ \n]+", " ", text).strip() for text, _ in said]
 
 
 def set_inputs(widget: Locator, inputs: dict[str, Any]) -> None:
@@ -263,18 +267,34 @@ def test_it_says_once_at_which_step_it_has_succeeded(trainer: tuple[str, Visit])
     before = answered(widget, stem, lucky + lasting[:2])
     assert before == [""] * 6
     said = [*answered(widget, stem, lasting[2:]), *answered(widget, stem, [(most, there)])]
-    assert said[0].startswith(f"Step {at:,}: ") and said[1] == said[0] and said[2] != said[0]
-    assert said[2].startswith(said[0]) and said[2].endswith(f"All {most:,} steps are done.")
+    assert said[0].startswith(f"Step {apart(at)}: ") and said[1] == said[0] and said[2] != said[0]
+    assert said[2].startswith(said[0]) and said[2].endswith(f"All {apart(most)} steps are done.")
     expect(widget.locator(".rule.flag:visible").first).to_be_visible()
-    experiment, undo = widget.locator(".next button").first, button(widget, "Undo")
-    experiment.dispatch_event("click")
-    changed = inputs_of(widget)
-    assert changed != first and changed["steps"] == 0 and region.inner_text() == ""
-    undo.dispatch_event("click")
+    experiments, undo = widget.locator(".next button"), button(widget, "Undo")
+    if stem != "gpt_trainer":  # what to train it on next is the reader's own
+        experiments.first.dispatch_event("click")
+        changed = inputs_of(widget)
+        assert changed != first and changed["steps"] == 0 and region.inner_text() == ""
+        undo.dispatch_event("click")
     assert inputs_of(widget) == first
     set_inputs(widget, first | {"seed": first["seed"] + 1})
     said = answered(widget, stem, [(0, short), (at - 50, short), (at, there), (stays, there)])
-    assert said[:3] == ["", "", ""] and said[3].startswith(f"By step {at:,}: ")
+    assert said[:3] == ["", "", ""] and said[3].startswith(f"By step {apart(at)}: ")
+
+
+@pytest.mark.parametrize("trainer", ["width_trainer"], indirect=True)
+def test_a_training_is_spoken_of_seldom_and_its_end_once(trainer: tuple[str, Visit]) -> None:
+    stem, visit = trainer
+    visit.renew()
+    widget, first = opened(stem, visit)
+    hold(widget, first | {"steps": TRAINERS[stem].most - 60})
+    widget.evaluate(SPOKEN)
+    widget.locator(".main:visible").click()
+    far(widget, f"=== {TRAINERS[stem].most}")
+    settled(widget)
+    expect(widget.locator(".said")).to_contain_text("steps are done")
+    spoken = [text for texts in widget.evaluate("el => el.spoken") for text in texts]
+    assert 0 < len(spoken) <= 5 and sum("steps are done" in text for text in spoken) == 1
 
 
 @pytest.mark.parametrize("trainer", ["colour_trainer"], indirect=True)
@@ -325,8 +345,9 @@ def test_on_a_phone_start_and_result_stand_in_one_window(trainer: tuple[str, Vis
             RESULT[stem],
         )
         assert 0 < height <= 700 - 48, "below the page's top bar"
-        assert not widget.locator(".settings .row").is_visible()
-        button(widget, "Settings").click()
-        assert widget.locator(".settings .row").is_visible()
+        setting = widget.get_by_text(RUNS[stem][0], exact=True)
+        assert not setting.is_visible()
+        widget.get_by_text("Settings", exact=True).click()
+        assert setting.is_visible()
     finally:
         visit.page.set_viewport_size(SCREEN)

@@ -125,6 +125,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "hero": dict(length=1),
     "kernel_regression": dict(x=[0.5, 1.0], y=[0.0, 1.0], query=1.5, bandwidth=0.5, kernel=1),
     "positional_encoding": {},
+    "race": {},
     "seq2seq": dict(source=SENTENCE),
     "time_machine": dict(prompt="ROMEO:"),
     "tokens": dict(corpus="low lower", text="low 👩‍👩‍👧\n", merges=1),
@@ -178,6 +179,10 @@ REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
     "positional_encoding": [
         (dict(q=[[1, 2, 3]]), "q is 1 × 3 but needs 1 × 2"),
         (dict(q=[[1, 2]] * 5, k=[[1, 2]] * 5), "q has 5 entries along n: give 1 to 4"),
+    ],
+    "race": [
+        (dict(prompt="café"), "prompt has 'é', which is unknown here"),
+        (dict(written=[0, 101]), "written must lie between 0 and 100"),
     ],
     "seq2seq": [
         (dict(source=" \n"), "source has 0 words"),

@@ -1,6 +1,7 @@
 """The tour: eight screens, each with one thing to do, after which Continue leads on."""
 
 import re
+from typing import Any
 
 import pytest
 from browsing import Visit, inputs_of, swipe, until
@@ -30,6 +31,10 @@ def after(page: Page, number: int) -> Locator:
     return screen(page, number).locator(".after p")
 
 
+def inputs(page: Page, number: int) -> dict[str, Any]:
+    return inputs_of(screen(page, number).locator(".tl-widget").first)
+
+
 def shown(page: Page) -> list[str]:
     found: list[str] = page.evaluate(
         "[...document.querySelectorAll('[id^=screen-]')].filter((e) => e.checkVisibility())"
@@ -40,20 +45,31 @@ def shown(page: Page) -> list[str]:
 
 def write(page: Page) -> None:
     box = screen(page, 1).get_by_role("textbox")
+    box.fill("Ω")  # which no character of the model is
+    screen(page, 1).get_by_role("button", name="ROMEO:").click()
+    expect(box).to_have_value("ROMEO:\n")
+    button = screen(page, 1).get_by_role("button", name="Write")
+    box.fill("")
+    button.click()
+    expect(box).to_be_focused()  # where something is to be typed
     box.fill(LINE)
+    button.click()
+    expect(box).not_to_be_focused()
+    expect(box).to_have_value(LINE)
 
 
 def take(page: Page) -> None:
+    expect(screen(page, 2).locator(".given")).to_have_text(inputs(page, 1)["prompt"])
     for _ in range(3):
         screen(page, 2).locator(".nexts button").first.click()
 
 
-def last(page: Page) -> None:
-    screen(page, 3).get_by_role("slider").press("End")
+def later(page: Page) -> None:
+    screen(page, 3).get_by_role("slider").press("ArrowRight")
 
 
 def bracket(page: Page) -> None:
-    screen(page, 4).get_by_role("button", name="dog").click()
+    screen(page, 4).get_by_role("button", name="sister").click()
     expect(screen(page, 4).locator(".told")).to_contain_text("the word before it")
     assert continue_button(page, 4).is_disabled(), (
         "it is the bracket that closes which was asked for"
@@ -64,6 +80,7 @@ def bracket(page: Page) -> None:
 def switch(page: Page) -> None:
     screen(page, 5).get_by_role("checkbox").uncheck()
     expect(screen(page, 5).locator(".verdict")).to_have_text("✗")
+    expect(screen(page, 5).locator(".told")).to_contain_text("it says “my”, not “(”")
 
 
 def lengthen(page: Page) -> None:
@@ -71,7 +88,9 @@ def lengthen(page: Page) -> None:
     expect(slider).not_to_be_visible()  # the reader predicts first
     screen(page, 6).locator("summary").nth(1).click()
     slider.press("End")
-    expect(screen(page, 6).get_by_text("got lost.")).to_be_visible()
+    expect(screen(page, 6).get_by_text("✗ Lost: “sings”, “man”.")).to_be_visible()
+    for part in (".predict > p", "details.right summary", "details.right p"):
+        expect(screen(page, 6).locator(part).first).to_be_visible()
     expect(screen(page, 6).get_by_text("homme")).to_be_visible()  # of the second machine alone
 
 
@@ -87,14 +106,25 @@ def own(page: Page) -> None:
     widget = screen(page, 8).locator(".tl-widget")
     widget.get_by_role("button", name="Start training").click()
     until(widget, "(e) => e.model.get('inputs').steps > 2")
+    finished = "{ bubbles: true, detail: { what: 'card' } }"
+    widget.evaluate(f"(e) => void e.dispatchEvent(new CustomEvent('tl:done', {finished}))")
+    picture = widget.get_by_role("img", name="I taught a machine to write")
+    expect(picture).not_to_be_visible()
+    screen(page, 8).get_by_role("button", name="See your picture").click()
+    expect(picture).to_be_in_viewport(ratio=1)
+    expect(widget.get_by_text("The training is paused")).to_be_visible()
+    widget.get_by_role("button", name="Another one").click()
     widget.get_by_role("button", name="Pause").click()
-    widget.dispatch_event("tl:done")
+    widget.get_by_role("button", name="Copy link").click()
+    link = f"{page.url.split('#')[0]}"
+    assert page.evaluate("navigator.clipboard.readText()") == link
 
 
-DONE = (write, take, last, bracket, switch, lengthen, train, own)
+DONE = (write, take, later, bracket, switch, lengthen, train, own)
 
 
 def test_it_is_walked_from_the_first_screen_to_the_last(context: BrowserContext, site: str) -> None:
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
     visit = Visit(context, site, TOUR)
     page = visit.page
     visit.widgets()
@@ -114,10 +144,8 @@ def test_it_is_walked_from_the_first_screen_to_the_last(context: BrowserContext,
             continue_button(page, number).click()
             expect(screen(page, number + 1).get_by_role("heading")).to_be_focused()
     assert screen(page, 8).locator("ul a").count() == 3
-    prompt = inputs_of(screen(page, 3).locator(".tl-widget"))["prompt"]
-    assert prompt == LINE[-40:]
-    beginning = inputs_of(screen(page, 8).locator(".tl-widget"))["beginning"]
-    assert "".join(map(chr, beginning)) == LINE.rstrip()[-24:]
+    assert inputs(page, 3)["prompt"] == "I must tell you now that the sea is "
+    assert "".join(map(chr, inputs(page, 8)["beginning"])) == "now that the sea is "
     assert visit.console == [] and visit.foreign == []
 
     page.go_back()
@@ -128,7 +156,8 @@ def test_it_is_walked_from_the_first_screen_to_the_last(context: BrowserContext,
     assert shown(page) == ["screen-6"]
     screen(page, 6).get_by_role("slider").press("ArrowLeft")
     assert shown(page) == ["screen-6"], "a slider has its own arrows"
-    page.reload()
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.reload()  # which it asks about, since a trained machine would be lost
     assert shown(page) == ["screen-6"] and continue_button(page, 6).is_enabled()
 
 
@@ -147,8 +176,30 @@ def test_links_lead_to_a_screen_and_fingers_to_the_next(browser: Browser, site: 
         swipe(page, (60, 130), (300, 135))
         expect(screen(page, 4)).to_be_visible()
         assert visit.console == []
+        for number, do in ((3, later), (5, switch), (6, lengthen)):
+            page.get_by_role("link", name=re.compile(f"^Screen {number}")).click()
+            do(page)
+            expect(after(page, number)).to_be_in_viewport(ratio=1)
+            assert page.evaluate("scrollY") == 0, "nothing moves by itself"
         heads = Visit(context, site, f"{TOUR}#live-heads-2=abc")  # is damaged, and says so
         assert shown(heads.page) == ["screen-5"] and heads.console == []
+
+
+@pytest.mark.parametrize("fault", ["not there", "no WebAssembly"])
+def test_a_screen_whose_widget_does_not_run_can_be_left(
+    context: BrowserContext, site: str, fault: str
+) -> None:
+    page = context.new_page()
+    if fault == "not there":
+        page.route("**/start/hero.js*", lambda route: route.abort())
+    else:
+        page.add_init_script("delete window.WebAssembly")
+    page.goto(f"{site}/{TOUR}")
+    if fault != "not there":
+        screen(page, 1).get_by_role("textbox").fill(LINE)
+    expect(continue_button(page, 1)).to_be_enabled()
+    expect(continue_button(page, 1)).to_have_accessible_description(re.compile("without it"))
+    expect(after(page, 1)).not_to_be_visible()
 
 
 @pytest.mark.parametrize("media", ["screen", "print"])

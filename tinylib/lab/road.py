@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import pi, sin
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -278,152 +277,6 @@ def tour_minutes(notebook: Mapping[str, Any]) -> int:
     return round(reading(notebook["cells"], widgets=STOP, trainers=STOP))
 
 
-# --- signs: what each chapter is about, in a few strokes ---------------------------------------
-
-WIDE, HIGH = 96, 60
-
-
-def line(*points: float, kind: str = "", width: float = 2) -> str:
-    pairs = " ".join(f"{x:.4g},{y:.4g}" for x, y in zip(points[::2], points[1::2], strict=True))
-    return (
-        f'<polyline class="{kind}" points="{pairs}" fill="none" stroke="currentColor" '
-        f'stroke-width="{width:.3g}"/>'
-    )
-
-
-def arc(x: float, y: float, to_x: float, to_y: float, lift: float, **look: Any) -> str:
-    kind, width = look.get("kind", ""), look.get("width", 2)
-    return (
-        f'<path class="{kind}" d="M{x:.4g} {y:.4g} Q{(x + to_x) / 2:.4g} {lift:.4g} '
-        f'{to_x:.4g} {to_y:.4g}" fill="none" stroke="currentColor" stroke-width="{width:.3g}"/>'
-    )
-
-
-def box(x: float, y: float, w: float, h: float, kind: str = "", share: float = 0) -> str:
-    """An outline, or with a share a box that is filled so strongly."""
-    look = f'fill="currentColor" fill-opacity="{share:.3g}"' if share else 'fill="none"'
-    edge = "" if share else ' stroke="currentColor" stroke-width="2"'
-    return (
-        f'<rect class="{kind}" x="{x:.4g}" y="{y:.4g}" width="{w:.4g}" height="{h:.4g}" '
-        f'rx="2" {look}{edge}/>'
-    )
-
-
-def dots(*points: float, kind: str = "", r: float = 4) -> str:
-    return "".join(
-        f'<circle class="{kind}" cx="{x:.4g}" cy="{y:.4g}" r="{r:.3g}" fill="currentColor"/>'
-        for x, y in zip(points[::2], points[1::2], strict=True)
-    )
-
-
-def grid(x: float, y: float, n: int, size: float, kind: str, lower: bool = False) -> str:
-    """n by n weights, each row the more on the diagonal; with ``lower`` none looks ahead."""
-    cells = ((i, j) for i in range(n) for j in range(n) if j <= i or not lower)
-    return "".join(
-        box(x + j * size, y + i * size, size - 1.5, size - 1.5, kind, 0.85 / (1 + abs(i - j)))
-        for i, j in cells
-    )
-
-
-def strokes(stem: str) -> Iterator[str]:
-    if stem == "01_encoder_decoder":
-        yield from (box(4 + 10 * i, 8 + 12 * i, 8, 8, "word", 0.8) for i in range(3))
-        yield box(41, 16, 12, 30, "state")
-        yield from (line(34, 30, 41, 30), line(53, 30, 62, 30))
-        yield from (box(64 + 9 * i, 32 - 12 * i, 8, 8, "word", 0.8) for i in range(3))
-    elif stem == "02_seq2seq":
-        yield from (box(8 + 30 * i, 24, 20, 16, "state") for i in range(3))
-        yield from (line(28 + 30 * i, 32, 38 + 30 * i, 32) for i in range(2))
-        yield from (arc(18 + 30 * i, 24, 42 + 30 * i, 24, -2, kind="choice") for i in range(2))
-        yield dots(18, 50, 48, 50, 78, 50, kind="word", r=3.5)
-    elif stem == "03_decoding":
-        yield from (line(8, 30, 34, y, width=1.5) for y in (12, 48))
-        yield from (line(34, 12, 62, y, width=1.5) for y in (6, 20))
-        yield line(34, 48, 62, 54, width=1.5)
-        yield line(8, 30, 34, 48, 62, 38, 88, 38, kind="choice", width=4)
-        yield dots(8, 30, 34, 12, 34, 48, 62, 6, 62, 20, 62, 54, 62, 38, 88, 38, r=3.5)
-    elif stem == "04_attention_scoring":
-        for i, share in enumerate((0.1, 0.25, 1, 0.4)):
-            yield line(14, 30, 60, 9 + 14 * i, kind="attention", width=0.8 + 5 * share)
-            yield box(60, 4 + 14 * i, 26 * share + 4, 10, "attention", 0.75)
-        yield dots(14, 30, kind="query", r=6)
-    elif stem == "05_seq2seq_attention":
-        for top, bottom, width in ((0, 0, 4), (1, 2, 4), (2, 1, 4), (3, 3, 4), (1, 1, 1)):
-            x, to = 12 + 24 * top, 12 + 24 * bottom
-            yield line(x, 12, to, 48, kind="attention", width=width)
-        yield dots(*(n for i in range(4) for n in (12 + 24 * i, 10)), kind="word", r=5)
-        yield dots(*(n for i in range(4) for n in (12 + 24 * i, 50)), kind="choice", r=5)
-    elif stem == "06_self_attention":
-        for i, strong in enumerate((1, 3.5, 0, 2, 1)):
-            if strong:
-                yield arc(48, 44, 8 + 20 * i, 44, 2, kind="attention", width=strong)
-        yield dots(*(n for i in range(5) for n in (8 + 20 * i, 47)), kind="word", r=5)
-    elif stem == "07_positional_encoding":
-        for waves, kind in ((1, "key"), (2, "query")):
-            xs = range(4, 93, 4)
-            yield line(
-                *(n for x in xs for n in (x, 30 - 18 * sin(waves * (x - 4) / 88 * 2 * pi))),
-                kind=kind,
-                width=2.5,
-            )
-        yield from (line(4 + 22 * i, 54, 4 + 22 * i, 58) for i in range(5))
-    elif stem == "08_multi_head_attention":
-        for i in range(4):
-            yield grid(4 + 48 * (i % 2), 2 + 29 * (i // 2), 4, 7, f"head-{i}", lower=i % 3 == 1)
-            yield box(38 + 48 * (i % 2), 4 + 29 * (i // 2), 4, 22, f"head-{i}", 0.9)
-    elif stem == "09_transformer_block":
-        yield line(48, 60, 48, 0)
-        yield box(26, 37, 44, 13, "attention", 0.8) + box(26, 11, 44, 13, "learned", 0.8)
-        yield line(48, 55, 82, 55, 82, 33, 48, 33) + line(48, 28, 82, 28, 82, 6, 48, 6)
-    elif stem == "10_transformer":
-        yield from (box(8, 42 - 16 * i, 30, 12, "attention", 0.7) for i in range(3))
-        yield from (box(58, 42 - 16 * i, 30, 12, "choice", 0.7) for i in range(3))
-        yield from (line(38, 16, 48, 16, 48, 48 - 16 * i, 58, 48 - 16 * i) for i in range(3))
-    elif stem == "11_tokens":
-        yield from (box(8 + 14 * i, 4, 11, 12, "word", 0.5) for i in range(6))
-        for i, wide in ((0, 25), (2, 11), (3, 11), (4, 25)):
-            yield box(8 + 14 * i, 24, wide, 12, "choice", 0.5)
-        yield box(8, 44, 53, 12, "choice", 0.9) + box(64, 44, 25, 12, "choice", 0.9)
-    elif stem == "12_gpt":
-        yield grid(4, 4, 6, 9, "attention", lower=True)
-        yield from (
-            box(66, 6 + 13 * i, 26 * p, 9, "probability", 0.85)
-            for i, p in enumerate((1, 0.6, 0.3, 0.15))
-        )
-    elif stem == "13_generation":
-        yield from (
-            box(8 + 14 * i, 52 - 38 * p, 10, 38 * p, "probability", 0.85)
-            for i, p in enumerate((0.2, 1, 0.55, 0.35, 0.2, 0.1))
-        )
-        yield line(4, 53, 92, 53)
-        yield line(41, 0, 41, 8) + line(36, 4, 41, 10, 46, 4, kind="choice", width=3)
-    elif stem == "14_kv_cache":
-        yield from (box(10, 4 + 9 * i, 34, 7, "key", 0.35) for i in range(5))
-        yield from (box(52, 4 + 9 * i, 34, 7, "value", 0.35) for i in range(5))
-        yield box(10, 49, 34, 8, "key", 1) + box(52, 49, 34, 8, "value", 1)
-    elif stem == "15_inside_gpt":
-        yield from (line(10 + 38 * i, 4, 10 + 38 * i, 56, width=1.5) for i in range(3))
-        yield line(10, 48, 10, 36, 48, 36, 48, 18, 86, 18, 86, 8, kind="choice", width=3.5)
-        yield dots(10, 50, 48, 50, 86, 50, kind="word", r=5)
-        yield dots(10, 36, 48, 18, kind="attention", r=4)
-    elif stem == "16_real_model":
-        yield from (grid(6 + 30 * i, 8, 3, 8, f"head-{i}") for i in range(3))
-        yield from (box(6 + 30 * i, 44, 24, 10, "key", 0.85) for i in range(3))
-        yield from (line(18 + 30 * i, 34, 18 + 30 * i, 43, width=1.5) for i in range(3))
-    elif stem == "training":
-        yield line(8, 4, 8, 54, 92, 54)
-        curve = (n for x in range(12, 91, 3) for n in (x, 4 + 44 * (1 - 12 / x)))
-        yield line(*curve, kind="choice", width=3)
-
-
-def sign(stem: str) -> str:
-    """A small drawing of what the chapter's widget shows."""
-    return (
-        f'<svg class="sign" viewBox="0 0 {WIDE} {HIGH}" width="{WIDE}" height="{HIGH}" '
-        f'aria-hidden="true" focusable="false">{"".join(strokes(stem))}</svg>'
-    )
-
-
 # --- the drawing -------------------------------------------------------------------------------
 
 
@@ -450,7 +303,7 @@ def item(one: Milestone, left: bool) -> str:
     return f"""\
 <li data-chapter="{one.stem}"{straight}>{path_segment(left)}
 <span class="stone" aria-hidden="true">{number[0] if number else "+"}</span>
-<div class="milestone">{sign(one.stem)}
+<div class="milestone">
 <h4>{number[0] + " " if number else ""}<a href="{one.stem}.ipynb">{escape(one.title)}</a></h4>
 <p class="asks">{escape(one.question)}</p>
 <p class="fails"><b>Before:</b> {escape(one.before)}.</p>

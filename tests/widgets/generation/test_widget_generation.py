@@ -12,7 +12,7 @@ import torch
 from amounts import THOROUGH, many
 from node import Engine
 from playwright.sync_api import Locator
-from test_parity import answers, spec_of
+from test_parity import READS, answers, spec_of
 from torch import Tensor
 
 from tinylib.generation import Sampling, generate
@@ -65,15 +65,14 @@ def generated(prompt: str, knobs: Knobs, seed: int, N: int, skip: int = 0, by: f
 )
 def test_it_writes_what_generate_writes(prompt: str, knobs: Knobs, seed: int) -> None:
     given = dict(zip(("temperature", "k", "p"), knobs, strict=True), prompt=prompt, seed=seed)
-    for cached in (True, False):
-        seen = written(**given, length=20, cached=cached)
-        assert text(seen.tokens) == generated(prompt, knobs, seed, 20)
-        assert text(seen.given) == prompt
-        before = look(MODEL, torch.cat([seen.given, seen.tokens[:-1]]))
-        shares = Sampling(*knobs).process(before.logits[-1]).softmax(-1)
-        torch.testing.assert_close(seen.adjusted, shares, rtol=1e-3, atol=1e-4)
-        attention = before.attention[:, :, -1]
-        torch.testing.assert_close(seen.attention, attention, rtol=1e-4, atol=1e-5)
+    seen = written(**given, length=20)
+    assert text(seen.tokens) == generated(prompt, knobs, seed, 20)
+    assert text(seen.given) == prompt
+    before = look(MODEL, torch.cat([seen.given, seen.tokens[:-1]]))
+    shares = Sampling(*knobs).process(before.logits[-1]).softmax(-1)
+    torch.testing.assert_close(seen.adjusted, shares, rtol=1e-3, atol=1e-4)
+    attention = before.attention[:, :, -1]
+    torch.testing.assert_close(seen.attention, attention, rtol=1e-4, atol=1e-5)
 
 
 def test_without_the_cache_each_text_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,43 +171,25 @@ def test_what_is_offered_can_be_read() -> None:
 # ------------------------------------------------------------------ the page's program, in Node
 
 START: dict[str, Any] = dict(
-    prompt="ROMEO:\n", temperature=1, k=V, p=1, seed=5, cached=True,
+    prompt="ROMEO:\n", temperature=1, k=V, p=1, seed=5,
     branches=[[0, 0, 0, 24]], branch=0, place=0,
 )  # fmt: skip
-
-
-READS = """async ({ program }, [spec, all], run) => {
-    const reads = [];
-    for (const inputs of all) {
-        const own = [];
-        await run(spec, inputs, (step, values, spec) => program((graph, feeds) => {
-            const { cached_keys: keys, tokens } = feeds;
-            if (graph === 'writing-read') own.push([keys.dims[0], tokens.length]);
-            return step(graph, feeds);
-        }, values, spec));
-        reads.push(own);
-    }
-    return reads;
-}"""
 
 
 def test_what_is_known_is_not_read_again(engine: Engine) -> None:
     warmer = {**START, "temperature": 1.2}
     edited = {**START, "prompt": "ROMEO:\nO"}
-    plain = {**START, "seed": 9, "cached": False}
     fork = {**START, "branches": [[0, 0, 0, 24], [0, 20, 2, 24]], "branch": 1}
     one, other = (generated("ROMEO:\n", (t, V, 1.0), 5, 24) for t in (1.0, 1.2))
     same = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
     assert 3 < same < 20, "the test wants texts that part late"
-    all_ = [START, START, warmer, START, edited, fork, plain, plain]
+    all_ = [START, START, warmer, START, edited, fork]
     reads = engine(GenerationWidget.script(), READS, [spec_of(STEM, START), all_])
     assert reads[0] == [[0, 7], *([7 + n, 1] for n in range(23))]
     assert reads[1] == reads[3] == []
     assert reads[2] == [[7 + n, 1] for n in range(same, 23)]
     assert reads[4] == [[7 + n, 1] for n in range(24)], "one character more is one more to read"
     assert reads[5] == [[7 + n, 1] for n in range(20, 23)]
-    assert reads[6] == [[0, 7 + n] for n in range(24)], "without it, each text is read whole"
-    assert reads[7] == [], "and not once more"
 
 
 @pytest.mark.parametrize(
@@ -303,6 +284,17 @@ def test_it_writes_on_token_by_token_until_a_key_stops_it(widget: Locator) -> No
     assert widget.evaluate("el => el.frames") > 5, "and the page goes on drawing"
 
 
+def test_what_is_written_is_spoken_of_seldom(widget: Locator) -> None:
+    """As many characters as an answer has; at its end it is said once that no more can follow."""
+    page.hold(widget, {**START, "prompt": 29 * "ROMEO:\n", "branches": [[0, 0, 0, 3]]})
+    widget.evaluate(page.SPOKEN)
+    page.button(widget, "Write on").click()
+    widget.get_by_text("The context is full").wait_for()
+    spoken = [texts for texts in widget.evaluate("el => el.spoken") if texts]
+    assert len(page_text(widget)) == LONGEST and max(map(len, spoken)) <= 5
+    assert sum("is full" in text for texts in spoken for text in texts) == 1
+
+
 def test_stop_or_an_edit_stops_it(widget: Locator) -> None:
     on, stop = page.button(widget, "Write on"), page.button(widget, "Pause")
     on.press("Enter")
@@ -349,22 +341,6 @@ def test_the_newest_text_is_in_view_unless_the_reader_has_scrolled_up(widget: Lo
     on.click()
     full.wait_for()
     page.until(box, "b => b.scrollTop > 0 && b.scrollTop + b.clientHeight >= b.scrollHeight - 2")
-
-
-def test_without_the_cache_it_writes_the_same(widget: Locator) -> None:
-    page.hold(widget, {**START, "branches": [[0, 0, 0, 12]]})
-    before = page_text(widget)
-    widget.get_by_text("Time for each character").click()
-    assert "with the cache: " in note(widget, "pace.with")
-    widget.get_by_role("checkbox").click()
-    assert page_text(widget) == before
-    page.button(widget, "New draw").click()
-    page.assert_torch(widget, STEM)
-    assert page_text(widget) == "ROMEO:\n" + generated("ROMEO:\n", FREE, 6, 12)
-    pace = re.fullmatch(r"without: ([\d.]+) ms, (\d+) a second", note(widget, "pace.without"))
-    assert pace and int(pace[2]) == pytest.approx(1000 / float(pace[1]), rel=0.02, abs=0.51)
-    dots = widget.locator("path.without").get_attribute("d") or ""
-    assert dots.count("M") > 10
 
 
 def test_a_knob_rewrites_the_text_with_the_same_numbers(widget: Locator) -> None:
@@ -439,22 +415,18 @@ def test_the_tints_are_what_the_chosen_head_attends_to(widget: Locator) -> None:
     page.hold(widget, START)  # instead of the long text that the page begins with
 
 
-def test_a_character_is_followed_with_the_cache_and_without(widget: Locator) -> None:
-    """Eight steps with torch's numbers; without the cache they say that all is read again."""
+def test_a_character_is_followed(widget: Locator) -> None:
+    """Eight steps with torch's numbers."""
     page.hold(widget, {**START, "branches": [[0, 0, 0, 8]]})
     bar = page.followed_by_hand(widget)
 
-    def read_steps() -> list[str]:
-        texts = []
-        for step in range(1, 9):
-            bar.fill(str(step))
-            assert widget.locator(".journey .place").inner_text() == f"step {step} of 8"
-            texts.append(widget.locator(".journey .says").inner_text())
-        return texts
-
+    texts = []
+    for step in range(1, 9):
+        bar.fill(str(step))
+        assert widget.locator(".journey .place").inner_text() == f"step {step} of 8"
+        texts.append(widget.locator(".journey .says").inner_text())
     values = step_of(widget, lengths(widget)[0])
     _, H, S = values.attention.shape
-    texts = read_steps()
     assert f"character {S}." in texts[0] and f"the {S - 1} before it were read" in texts[0]
     assert f"behind the {S - 1} that were kept, so that there are {S}." in texts[2]
     layer, rest = divmod(int(values.attention.argmax()), H * S)
@@ -463,11 +435,6 @@ def test_a_character_is_followed_with_the_cache_and_without(widget: Locator) -> 
     assert f"{100 * float(values.probabilities.max()):.1f}\u00a0%" in texts[4]
     assert "change nothing" in texts[5] and "u = " in texts[6]
     assert f"one character instead of {S + 1}" in texts[7]
-    widget.get_by_label("keep keys and values").uncheck()
-    page.assert_torch(widget, STEM)
-    texts = read_steps()
-    assert f"reads all {S} characters again" in texts[0] and "thrown away" in texts[2]
-    assert "nothing was kept" in texts[7]
 
 
 def test_another_branch_is_taken_and_the_old_one_kept(widget: Locator) -> None:
@@ -514,7 +481,7 @@ def test_branches_are_limited_and_belong_to_one_text(widget: Locator) -> None:
         page.settled(widget)
     assert widget.locator(".branch").count() == MOST_BRANCHES
     page.assert_torch(widget, STEM)
-    widget.get_by_role("button", name="Undo").focus()
+    widget.locator("summary").first.focus()
     assert page.missed_by_tab(widget) == []
     widget.locator(".branch input").first.check()
     page.settled(widget)

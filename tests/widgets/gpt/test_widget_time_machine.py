@@ -10,6 +10,7 @@ import pytest
 import torch
 from browsing import (
     Visit,
+    apart,
     assert_torch,
     hold_inputs,
     holding,
@@ -125,7 +126,7 @@ def test_everything_follows_the_slider(widget: Locator) -> None:
         assert_torch(widget, STEM)
         assert inputs_of(widget)["step"] == step
         steps = facts["steps"][step]
-        when = f"after {steps:,} steps" if steps else "before training"
+        when = f"after {apart(steps)} steps" if steps else "before training"
         assert slider.get_attribute("aria-valuetext") == when
         page = widget.locator(".page-of")
         assert page.locator("..").inner_text().startswith(f"It writes, {when}")

@@ -31,7 +31,7 @@ def cost(**changes: Any) -> Cost:
 
 
 def number(groups: torch.Tensor) -> int:
-    return int(printed(groups).replace(",", ""))
+    return int(printed(groups).replace("\u202f", ""))
 
 
 # ------------------------------------------------------------------ the numbers
@@ -102,9 +102,9 @@ def test_the_curve_is_the_shares_at_other_lengths() -> None:
 
 def test_a_page_without_javascript_reads_a_table() -> None:
     html = HeadCostWidget(**START)._html()
-    assert "D = 512, H = 8, k = 64, v = 64: 1,048,576 parameters" in html
-    assert '<th scope="row">project</th><td>201,326,592</td><td>66.7%</td>' in html
-    assert '<th scope="row">in all</th><td>301,989,888</td>' in html
+    assert "D = 512, H = 8, k = 64, v = 64: 1\u202f048\u202f576 parameters" in html
+    assert '<th scope="row">project</th><td>201\u202f326\u202f592</td><td>66.7%</td>' in html
+    assert '<th scope="row">in all</th><td>301\u202f989\u202f888</td>' in html
     assert not cost(D=512, H=12).whole and cost(D=512, H=12, divided=False).whole
     assert "D = 512 cannot be cut into 12 heads" in HeadCostWidget(H=12)._html()
 
@@ -125,25 +125,28 @@ def switch(widget: Locator, name: str) -> Locator:
 
 def count(widget: Locator, which: str = "parameters") -> int:
     place = {"parameters": 0, "FLOPs": 1}[which]
-    return int(widget.locator(".sum b.count").nth(place).inner_text().replace(",", ""))
+    return int(widget.locator(".sum b.count").nth(place).inner_text().replace("\u202f", ""))
 
 
 def operations(widget: Locator) -> list[int]:
     texts = widget.locator(".steps .count").all_inner_texts()
-    return [int(text.replace(",", "")) for text in texts]
+    return [int(text.replace("\u202f", "")) for text in texts]
 
 
 def test_the_formula_is_filled_in(widget: Locator) -> None:
     assert widget.locator(".letters").inner_text() == "D·H·(2k + v) + H·v·D"
     filled = widget.locator(".filled").inner_text()
-    assert filled == "512 · 8 · (2 · 64 + 64) + 8 · 64 · 512 = 786,432 + 262,144"
-    assert widget.locator(".sum").first.inner_text() == "1,048,576 parameters = 4D², whatever H is"
+    assert filled == "512 · 8 · (2 · 64 + 64) + 8 · 64 · 512 = 786\u202f432 + 262\u202f144"
+    assert (
+        widget.locator(".sum").first.inner_text()
+        == "1\u202f048\u202f576 parameters = 4D², whatever H is"
+    )
     switch(widget, "with biases").check()
     page.settled(widget)
     assert count(widget) == 1_050_624
     filled = widget.locator(".filled").inner_text()
-    assert filled.endswith("+ 8 · (2 · 64 + 64) + 512 = 786,432 + 262,144 + 2,048")
-    left, right = filled.replace(",", "").replace("·", "*").split(" = ")
+    assert filled.endswith("+ 8 · (2 · 64 + 64) + 512 = 786\u202f432 + 262\u202f144 + 2\u202f048")
+    left, right = filled.replace("\u202f", "").replace("·", "*").split(" = ")
     assert eval(left) == eval(right) == 1_050_624
 
 
@@ -165,8 +168,8 @@ def test_the_page_shows_exact_counts(widget: Locator) -> None:
         assert count(widget, "FLOPs") == sum(flops(T, S, D, H, k, v))
         formulas = widget.locator(".steps .formula > span").all_inner_texts()
         for formula, value in zip(formulas, operations(widget), strict=True):
-            assert eval(formula.replace(",", "").replace("·", "*")) == value
-        memory = widget.locator(".note").last.inner_text().replace(",", "")
+            assert eval(formula.replace("\u202f", "").replace("·", "*")) == value
+        memory = widget.locator(".note").last.inner_text().replace("\u202f", "")
         assert f"= {4 * H * T * S} bytes" in memory
     hold(widget, D=64, H=8)
     curve = page.received(widget)["curve"]
@@ -234,7 +237,7 @@ def test_the_quadratic_part_takes_over_at_twice_the_width(widget: Locator) -> No
     verdict = widget.locator(".verdict")
     message = "At T = 128 and S = 128, comparing and averaging make 11.1\u00a0% of the operations."
     assert verdict.inner_text().startswith(message)
-    assert "from T = 2D = 1,024 on they are more than half" in verdict.inner_text()
+    assert "from T = 2D = 1\u202f024 on they are more than half" in verdict.inner_text()
     page.typed(widget, "T").fill("1024")
     page.settled(widget)
     assert "make 50.0\u00a0% of the operations" in verdict.inner_text()
@@ -243,7 +246,7 @@ def test_the_quadratic_part_takes_over_at_twice_the_width(widget: Locator) -> No
     switch(widget, "S = T").uncheck()
     page.typed(widget, "S").fill("768")
     page.settled(widget)
-    assert "from T = D·S / (S − D) = 1,536 on" in verdict.inner_text()
+    assert "from T = D·S / (S − D) = 1\u202f536 on" in verdict.inner_text()
     page.typed(widget, "S").fill("512")
     page.settled(widget)
     assert "they never come to half" in verdict.inner_text()

@@ -231,7 +231,8 @@ def test_its_settings_are_torchs_and_each_question_has_a_curve(widget: Locator) 
     assert_torch(widget, STEM)
     names = widget.locator(".runs li").all_inner_texts()
     assert names[0].startswith("1 head, other answers, seed 2")
-    assert [name.split()[0] for name in names[1:5]] == [*lookup.QUESTIONS]
+    ends = widget.locator(".plane .end").all_inner_texts()
+    assert [name.split()[0] for name in ends] == [*lookup.QUESTIONS]
 
 
 def test_each_question_has_a_row_and_each_head_a_column(widget: Locator) -> None:
@@ -243,7 +244,7 @@ def test_each_question_has_a_row_and_each_head_a_column(widget: Locator) -> None
         texts = rows.nth(q).locator(".gauge b:not(.check), td").all_text_contents()
         assert texts == [percentage(share) for share in [accuracy[q], *roles[q]]]
     heads = widget.locator(".roles thead th")
-    assert heads.locator(".role").all_text_contents() == ["no role yet"] * 4
+    assert heads.locator(".role").all_text_contents() == ["not trained yet"] * 4
     assert drawn.locator("li").all_text_contents() == list(ours.WORDS)
     assert drawn.locator("canvas").count() == 4
 
@@ -265,7 +266,7 @@ def test_a_head_is_named_after_the_question_that_it_has_found(widget: Locator) -
         shares,
     )
     heads = widget.locator(".roles thead .role")
-    expect(heads).to_have_text(["before and same", "no role yet", "after", "no role yet"])
+    expect(heads).to_have_text(["before and same", "not trained yet", "after", "not trained yet"])
     frames = widget.locator(".roles .drawn svg path")
     outlined = [
         (d or "").count("M")

@@ -172,6 +172,7 @@ def test_the_step_is_part_of_the_link(
     other = page.by_link(widget, context, visit.site)
     restored = other.widget(STEM)
     expect(restored.locator(".place")).to_have_text("step 8 of 9")
+    page.until(restored, "el => el.shadowRoot.querySelector('.lit')")
     assert lit(restored, "lit") == {"weights": 6, "v": 18, "context": 3}
 
 

@@ -233,7 +233,6 @@ def test_another_character_is_taken_and_can_be_taken_back(widget: Locator) -> No
 
 
 def test_a_beginning_that_is_offered_is_written_to_its_end(widget: Locator) -> None:
-    widget.evaluate("el => el.addEventListener('tl:done', (e) => { el.event = e.detail; })")
     prompt = hero.OFFERS[-1]
     widget.get_by_role("combobox").select_option(prompt)
     page.assert_torch(widget, STEM)
@@ -241,8 +240,6 @@ def test_a_beginning_that_is_offered_is_written_to_its_end(widget: Locator) -> N
     assert page.inputs_of(widget) == {**FIRST, "prompt": prompt, "choices": choices}
     wanted = text(written(prompt=prompt, choices=choices).tokens)
     assert seen_text(widget) == prompt + wanted
-    event = widget.evaluate("el => el.event")
-    assert event == {"what": "written", "prompt": prompt, "text": wanted}
 
 
 def test_the_text_goes_on_past_what_the_model_reads_and_ends_with_a_reason(widget: Locator) -> None:

@@ -464,7 +464,9 @@ function sent(spec, results) {
   return Object.fromEntries(
     Object.keys(spec.outputs).map((name) => {
       const value = results[name];
-      const data = Float32Array.from(value.data ?? [value].flat(9), Number);
+      const given = value.data ?? [value].flat(9);
+      const isCopied = given instanceof Float32Array;
+      const data = isCopied ? given.slice() : Float32Array.from(given, Number);
       return [
         name,
         { shape: [...(value.dims ?? shapeOf(value))], data: new DataView(data.buffer) },

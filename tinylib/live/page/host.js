@@ -6,15 +6,16 @@
   const live = new URL("../", own.src).href;
   const texts = (own.dataset.texts ?? "").split(" "); // that this copy of the site has
   const gguf = own.dataset.gguf && new URL(`../../${own.dataset.gguf}`, live).href; // a real model
-  const STORED = "Computed by PyTorch in advance; what you change, by your browser.";
-  const STORED_BY_PYTHON = "Computed by Python in advance; what you change, by your browser.";
+  const STORED = "Precomputed. PyTorch did it; your browser computes what you change.";
+  const STORED_BY_PYTHON = "Precomputed. Python did it; your browser computes what you change.";
   const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
   const RUNTIME = "the runtime (about 4 MB, once)";
-  const HERE = "Computed in this page, by the chapter's PyTorch function.";
-  const HERE_BY_RULES = "Computed in this page, by the chapter's functions, written in JavaScript.";
+  const HERE = "Computed here. Your browser runs the chapter's PyTorch function.";
+  const HERE_BY_RULES =
+    "Computed here. Your browser runs the chapter's functions, written in JavaScript.";
   const STORED_BEFORE_TRAINING =
-    "Computed by PyTorch in advance. Press Start, and your browser trains the model itself.";
-  const HERE_TRAINED = "Trained in this page, by the chapter's own training step.";
+    "Precomputed. PyTorch did it; press Start, and your browser trains the model.";
+  const HERE_TRAINED = "Trained here. Your browser runs the chapter's own training step.";
   const LONG = 80; // ms: after such a run the next one is announced before it holds up the page
 
   /** Whether any graphs compute the outputs, or the page's program alone. */
@@ -332,6 +333,7 @@
     } else {
       start(preview, counts[stem] > 1 ? `${stem}-${counts[stem]}` : stem).catch((error) => {
         const what = `${computed} The live widget could not be loaded`;
+        preview.classList.add("failed");
         why.textContent = `${what}: ${error.message}`;
       });
     }

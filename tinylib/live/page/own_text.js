@@ -11,7 +11,7 @@ export function numberOf(text) {
   return FIRST_OWN + found;
 }
 
-const counted = (number) => number.toLocaleString("en-GB");
+const counted = (number) => number.toLocaleString("en-GB").replaceAll(",", "\u202f");
 
 /** The last words of a text, on one line. */
 const endOf = (characters) => `… ${characters.slice(-30).join("").trim().replace(/\s+/g, " ")}`;
@@ -85,7 +85,7 @@ export function usable(text, [fewest, most]) {
     return {
       error:
         `The text has ${counted(length)} characters: give ${counted(fewest)} or more, ` +
-        "so that there is something to learn and something to be held out.",
+        "so that there is enough to learn from.",
     };
   }
   const kept = length > most ? characters.slice(0, most) : characters;

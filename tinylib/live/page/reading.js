@@ -2,19 +2,17 @@
 // what it has read, so that what a text begins with is not read again.
 
 const MOST_KNOWN = 2000; // tokens of which it is remembered what they led to
-const LONGEST_PAUSE_MS = 60; // ms: after a longer pause, a token's time is its own
 
 const memories = new WeakMap(); // spec -> what the model has read for this widget
 
 /**
- * A place in a text: the token there, what it led to, read with the cache and without, its row of
- * the cache, and what came after.
+ * A place in a text: the token there, what it led to, its row of the cache, and what came after.
  */
 const newNode = () => ({
   after: new Map(),
   keys: null,
   values: null,
-  last: { true: null, false: null },
+  last: null,
   chosen: null,
 });
 
@@ -31,10 +29,8 @@ export function memoryOf(spec) {
       start: newNode(),
       known: 0,
       written: new Map(),
-      end: -Infinity,
       cache: { nodes: [], keys: numbers(), values: numbers() },
-      pace: { true: new Map(), false: new Map() },
-    }); // with the cache or without: length -> ms
+    });
   }
   return memories.get(spec);
 }
@@ -62,13 +58,12 @@ function cacheOf(
   return { cached_keys: rows(cache.keys), cached_values: rows(cache.values) };
 }
 
-/** What the last token of a text leads to. With the cache, only what is not known is read. */
-export async function lastOf(run, memory, spec, nodes, ids, cached) {
+/** What the last token of a text leads to. Only what is not known is read. */
+export async function lastOf(run, memory, spec, nodes, ids) {
   const node = nodes.at(-1);
-  if (node.last[cached]) return node.last[cached];
+  if (node.last) return node.last;
   let P = 0;
-  while (cached && P < nodes.length - 1 && nodes[P].keys) P += 1;
-  const started = performance.now();
+  while (P < nodes.length - 1 && nodes[P].keys) P += 1;
   const read = await run("writing-read", {
     tokens: ids.slice(P),
     ...cacheOf(memory, nodes, P, spec),
@@ -78,17 +73,12 @@ export async function lastOf(run, memory, spec, nodes, ids, cached) {
     one.keys ??= read.keys.data.slice(i * size, (i + 1) * size);
     one.values ??= read.values.data.slice(i * size, (i + 1) * size);
   });
-  node.last[cached] = {
+  node.last = {
     logits: read.logits,
     logProbs: read.log_probs.data,
     attention: read.attention,
   };
-  const now = performance.now();
-  // drawing and all, while it writes
-  const since = started - memory.end < LONGEST_PAUSE_MS ? memory.end : started;
-  if (P === nodes.length - 1 || !cached) memory.pace[cached].set(nodes.length, now - since);
-  memory.end = now;
-  return node.last[cached];
+  return node.last;
 }
 
 /** What the knobs leave of the probabilities after `node`, and the token that u draws from them. */

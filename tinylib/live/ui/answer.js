@@ -23,8 +23,19 @@ export function answerStrip(frame, selector) {
     cancelAnimationFrame(asked);
     asked = requestAnimationFrame(copy);
   });
-  for (const element of frame.querySelectorAll(selector))
+  const seen = new Set();
+  const sight = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries)
+        seen[isIntersecting ? "add" : "delete"](target);
+      strip.classList.toggle("seen", seen.size > 0);
+    },
+    { rootMargin: "-56px 0px -40px" }, // the page's header, and what is too little to be read
+  );
+  for (const element of frame.querySelectorAll(selector)) {
     changes.observe(element, { subtree: true, childList: true, characterData: true });
+    sight.observe(element);
+  }
   narrow.addEventListener("change", copy);
   // What is dragged stays under the finger: until it is let go, the strip keeps its height.
   const release = () => strip.style.removeProperty("height");
@@ -36,7 +47,10 @@ export function answerStrip(frame, selector) {
   copy();
   return {
     element: strip,
-    end: () => narrow.removeEventListener("change", copy),
+    end: () => {
+      narrow.removeEventListener("change", copy);
+      sight.disconnect();
+    },
   };
 }
 
@@ -47,10 +61,10 @@ export const ANSWER = `
     max-height: 8.75rem; overflow: hidden; z-index: 2; margin: -4px -16px; padding: 4px 16px;
     background: var(--ground); border-block: 1px solid var(--line); opacity: 1; }
   .stale .answer-strip { opacity: .4; }
-  .answer-strip.answer-strip > * { max-height: none; margin: 0; min-height: 0; border: 0;
-    padding: 0; }
+  .answer-strip.answer-strip > * { margin: 0; height: auto; min-height: 0; max-height: 4lh;
+    border: 0; padding: 0; overflow: hidden; align-content: end; } /* the newest lines, whole */
   .answer-strip button:not(.pick-word) { display: none; }
-  :is(.frame:focus-within, .trains) > .answer-strip { position: sticky; top: 0; }
+  :is(.frame:focus-within, .trains) > .answer-strip:not(.seen) { position: sticky; top: 0; }
   :host(.tl-widget) :is(.frame:focus-within, .trains) > .answer-strip { top: 3.5rem; }
   .staged .answer-strip.answer-strip { top: 0; }
   .answer-strip:not(:empty) ~ * [data-input] { scroll-margin-top: 13rem; }

@@ -1,10 +1,9 @@
 // Arcs from a word to the words that attention heads attend to from it.
 
 import { resized, scroller } from "./boxes.js";
-import { h, setAttribute, setText, svgPart } from "./dom.js";
+import { h, setAttribute, setText, svgPart, notifyPage } from "./dom.js";
 import { animate } from "./motion.js";
-import { format, percent } from "./numbers.js";
-import { finish } from "./parts.js";
+import { format } from "./numbers.js";
 import { fillList } from "./sentences.js";
 
 const TALL = 84; // px: the drawing's height
@@ -12,8 +11,11 @@ const RADIUS = 8.5; // px: of the circle around a head's number
 const LEAST = 0.04; // a smaller weight has no arc
 const LABELLED = 0.25; // a smaller weight has no number
 
-/** From the chosen word to what each head attends to: the middle of every column is known. */
-function arcs(view, from, middles) {
+/**
+ * From the chosen word to what each head attends to, or to the `strongest` of it: the middle of
+ * every column is known.
+ */
+function arcs(view, from, middles, strongest) {
   const tops = new Map(); // how many heads attend most to a word
   return view.questions.map(({ name, head, on, weights, answered }, q) => {
     const T = middles.length;
@@ -25,7 +27,7 @@ function arcs(view, from, middles) {
     let label; // where its number stands
     for (let s = 0; s < T; s += 1) {
       const share = weights[from * T + s];
-      if (share < LEAST) continue;
+      if (share < LEAST || (strongest && s !== most)) continue;
       const [x, to] = [middles[from] + shift, middles[s] + shift];
       const reach = Math.abs(to - x);
       const rise =
@@ -51,10 +53,12 @@ function arcs(view, from, middles) {
 
 /**
  * The arcs above the words, each with a point where it lands and, if it is strong, its head's
- * number. `draw(view, chosen, middles)` takes { words, questions: [{ name, head, on, weights,
- * answered }] }, the place of the chosen word, and the middle of each column in pixels.
+ * number. If they are not `numbered`, there is only the strongest of each head.
+ * `draw(view, chosen, middles)` takes { words, questions: [{ name, head, on, weights, answered }]
+ * }, the place of the chosen word, and the middle of each column in
+ * pixels.
  */
-export function arcDrawing() {
+export function arcDrawing(numbered = true) {
   const [bows, badges] = [svgPart("g"), svgPart("g")];
   const element = svgPart("svg", { height: String(TALL), role: "img" }, bows, badges);
   const bow = () => svgPart("g");
@@ -62,7 +66,7 @@ export function arcDrawing() {
   const badge = () =>
     svgPart("g", {}, svgPart("circle", { r: String(RADIUS) }), svgPart("text", { dy: "0.35em" }));
   const draw = (view, chosen, middles) => {
-    const every = arcs(view, chosen, middles);
+    const every = arcs(view, chosen, middles, !numbered);
     fillList(bows, every, bow, (g, { drawn, kind }) => {
       setAttribute(g, "class", `paths ${kind}`);
       fillList(g, drawn, path, (one, { d, to, foot, share }) => {
@@ -74,7 +78,7 @@ export function arcDrawing() {
         setAttribute(one, "opacity", (0.25 + 0.75 * share).toFixed(3));
       });
     });
-    fillList(badges, every, badge, (g, { head, label, kind }) => {
+    fillList(badges, numbered ? every : [], badge, (g, { head, label, kind }) => {
       setAttribute(g, "class", `badge ${kind}`);
       setAttribute(g, "visibility", label ? "visible" : "hidden");
       if (label) setAttribute(g, "transform", `translate(${label.map((n) => n.toFixed(1))})`);
@@ -142,7 +146,7 @@ const SHAKE = [0, -6, 5, -4, 3, 0].map((by) => ({ transform: `translateX(${by}px
  * and from the one that is chosen springs the arc of one head. Or one head can be switched off.
  */
 export function lookingBack(widget, answers) {
-  const { element: arched, draw: drawArc } = arcDrawing();
+  const { element: arched, draw: drawArc } = arcDrawing(false);
   setAttribute(arched, "aria-label", "no word is chosen yet");
   const line = h("div.tokens");
   const box = scroller({ class: "line", tabindex: "-1" }, arched, line);
@@ -158,20 +162,19 @@ export function lookingBack(widget, answers) {
   const [digit, verdict] = [h("b.said"), h("b.verdict")];
   const asking = h(
     "div.asking",
-    h("p", "Which number does the partner of “)” wear? The model says", digit, verdict),
-    h("label", power, h("span", "the head that looks for partners")),
+    h("p", "What does “)” close? The machine says", digit, verdict),
+    h("label", power, h("span", "the head that looks back from “)”")),
   );
   const switches = widget.model.get("view") === "tour-switch";
   let chosen; // the word that is tapped, or that the question is about
   let shown; // what springs or shakes once it is another
   const token = (t) => {
-    const parts = [h("span"), h("span.digit")];
-    if (switches) return h("span.token", ...parts);
+    if (switches) return h("span.token");
     const choose = () => {
       chosen = t;
       widget.repaint("outputs");
     };
-    return h("button.token", { click: choose }, parts[0]);
+    return h("button.token", { click: choose });
   };
   const draw = (view, question) => {
     const middles = [...line.children].map((one) => one.offsetLeft + one.offsetWidth / 2);
@@ -196,29 +199,27 @@ export function lookingBack(widget, answers) {
     }
   };
   let found = false; // the partner of a bracket has been looked for
-  const describe = ({ words, questions }, question) => {
+  const describe = ({ words, digits }, question) => {
     const { predicted, truth, right, most, place } = question.answered[chosen];
     const word = inQuotes(words[chosen]);
     if (switches) {
-      const others = questions.filter((one) => one !== question);
-      const kept = others.reduce((sum, one) => sum + one.right, 0);
-      setText(digit, String(predicted));
+      // It answers with the number that a word wears: each wears another one.
+      const [said, meant] = [predicted, truth].map((one) => words[digits.indexOf(one)] ?? `${one}`);
+      setText(digit, said);
       setText(verdict, right ? "✓" : "✗");
       setAttribute(digit, "class", right ? "said" : "said wrong");
-      const lost =
-        `Without this head the answer is ${predicted}, not ${truth}. ` +
-        `The model’s ${kept} answers to other questions stay the same.`;
+      const now = `it says ${inQuotes(said)}, not ${inQuotes(meant)}.`;
+      const lost = `Without this head the machine no longer finds it: ${now}`;
       setText(message, question.on ? "" : lost);
       return !question.on;
     }
     const closing = isBracket(words[chosen]) && place < chosen;
-    const share = percent(question.weights[chosen * words.length + most]);
     found ||= closing;
+    const back = most < chosen ? "back " : "";
     const next = found ? "" : " Now choose “)”.";
     setText(
       message,
-      `${word} attends most to ${inQuotes(words[most])}, ${RELATIONS[question.name]}: ` +
-        `${share} of its attention goes there.${next}`,
+      `${word} looks ${back}most at ${inQuotes(words[most])}, ${RELATIONS[question.name]}.${next}`,
     );
     return closing;
   };
@@ -237,9 +238,8 @@ export function lookingBack(widget, answers) {
       if (!view) return;
       if (switches) chosen = view.words.lastIndexOf(")");
       fillList(line, view.words, token, (one, word, t) => {
-        setText(one.firstChild, word);
-        if (switches) setText(one.lastChild, String(view.digits[t]));
-        else setAttribute(one, "aria-pressed", String(t === chosen));
+        setText(one, word);
+        if (!switches) setAttribute(one, "aria-pressed", String(t === chosen));
         one.classList.toggle("chosen", t === chosen);
       });
       power.checked = view.questions.at(-1).on;
@@ -248,7 +248,7 @@ export function lookingBack(widget, answers) {
       if (!question) return;
       setAttribute(message.parentElement, "class", `looking h${question.head}`);
       draw(view, question);
-      if (describe(view, question)) finish(widget);
+      if (describe(view, question)) notifyPage(widget);
     },
   };
 }
@@ -262,11 +262,10 @@ lookingBack.style = `${arcDrawing.style}${POWER}${REPLY}
   border-radius: 8px; font-size: inherit; font-weight: 550; place-items: center; }
 .tokens > span.token { padding: 0; }
 .token.chosen { box-shadow: 0 0 0 2px var(--accent); }
-.token .digit { font: 650 var(--size-text) var(--mono); padding: 0 .4em; border-radius: 6px;
-  background: color-mix(in oklab, var(--ground), var(--line) 36%); }
 .asking p { margin: 0 0 14px; }
 .asking label { display: inline-flex; gap: 10px; align-items: center; cursor: pointer;
   min-height: 2.75rem; }
-.asking .said { display: inline-block; margin: 0 8px; color: var(--text); }
-.told { margin: 0; min-height: 3em; max-width: 34rem; }
+.asking .said { display: inline-block; margin: 0 8px; padding: 0 .5em; width: auto;
+  min-width: 1.875rem; color: var(--text); }
+.told { margin: 0; text-wrap: balance; min-height: 3em; max-width: 34rem; }
 `;

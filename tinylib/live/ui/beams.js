@@ -106,6 +106,7 @@ export const rowOf = (widget, rows) => Math.min(widget.row ?? 0, rows.length - 1
 const SIZES = [20, 42, 45, 18, 52, 22]; // pixels; the last is between what is kept and pruned
 const OFFSET = 2.5; // from the middle of two ways where they coincide, to each
 const PADDING = 16; // of the box that scrolls, left and right together, as in the style below
+const NARROW = 420; // pixels: where there is less room, a box holds a word and its probability
 const FAINT = 0.01; // a pruned rival less likely than this is left out
 const [MOVE, PACE] = [420, 1100]; // ms: the way of a box, and from step to step
 
@@ -115,8 +116,11 @@ const [MOVE, PACE] = [420, 1100]; // ms: the way of a box, and from step to step
  */
 function layout(width, alpha, count, room) {
   const scale = letters();
-  const [gap, high, pitch, head, first, apart] = SIZES.map((size) => scale * size);
-  const least = gap + scale * (alpha > 0 ? 150 : 104); // with a third number, or without
+  const [usual, high, pitch, head, first, apart] = SIZES.map((size) => scale * size);
+  const narrow = room < NARROW;
+  const gap = narrow ? 0.6 * usual : usual;
+  // with a third number, or without
+  const least = gap + scale * (narrow ? 62 : alpha > 0 ? 150 : 104);
   const span = room - PADDING - gap / 2;
   const scrolls = least < span && room < PADDING + first + count * least;
   const wide = (scrolls ? span / Math.floor(span / least) : least) - gap;
@@ -131,7 +135,7 @@ function layout(width, alpha, count, room) {
   const origin = ({ parent }) => (parent ? place(parent) : `translate(0, ${head}px)`);
   /** Lines to these boxes, each so far below the middle as `aside` says of it. */
   const lines = (nodes, aside = (_node) => 0) => nodes.map((n) => line(n, aside(n))).join("");
-  return { wide, gap, apart, left, top, place, origin, lines };
+  return { wide, gap, apart, narrow, left, top, place, origin, lines };
 }
 
 /** The first step at which the beam's best sentence and greedy search differ, or -1. */
@@ -383,8 +387,9 @@ export function beamTree(widget, searched) {
       const { path } = rows[rowOf(widget, rows)];
       setText(root, found.root);
       const placed = layout(width, alpha, steps.length, view.room());
-      const { wide, apart, left, top } = placed;
+      const { wide, apart, narrow, left, top } = placed;
       now = { ...found, ...placed, path };
+      canvas.classList.toggle("narrow", narrow);
       setAttribute(
         canvas,
         "style",
@@ -437,10 +442,12 @@ export function beamTree(widget, searched) {
       requestAnimationFrame(view.edges);
       setText(
         legend,
-        `Each box shows a ${found.token}, its probability, and ln p of the ${found.text} so far` +
+        `Each box shows a ${found.token}` +
+          (narrow ? " and its probability; tap it for" : ", its probability, and") +
+          ` ln p of the ${found.text} so far` +
           (alpha > 0
-            ? `, then the score that ranks the ${found.text}s: ln p divided by length to the ` +
-              `power ${alpha}. `
+            ? `, ${narrow ? "of which comes" : "then"} the score that ranks the ${found.text}s: ` +
+              `ln p divided by length to the power ${alpha}. `
             : `, which ranks the ${found.text}s. `) +
           `Blue: the ${found.text} chosen in the table. Orange, dotted: greedy search. Pruned ` +
           `${found.token}s with less than 1 % are not shown.`,
@@ -576,6 +583,8 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
   white-space: nowrap; }
 .canvas li span { font-size: var(--size-small); }
 .canvas li span:empty { display: none; }
+.narrow ol ol li { padding-inline: 3px; font-size: var(--size-small); }
+.narrow ol ol li > span:nth-child(n + 3) { position: absolute; clip-path: inset(50%); }
 .canvas .pruned { background: var(--ground); }
 .canvas .pruned b { font-weight: 450; }
 .canvas .pruned, .canvas .ended { color: var(--soft); }
@@ -598,7 +607,7 @@ path.greedy { stroke: var(--vermilion); stroke-width: 3.5; stroke-dasharray: 0.1
 `;
 beamEnds.style = `
 .sides { --right: 1.9fr; --label: 9.8em; --number: 3.25rem; }
-@container widget (min-width: 53.75rem) { .frame { gap: 12px; } }
+@container widget (min-width: 53.75rem) { .frame { gap: 7px; padding-block: 9px; } }
 .ends { font-size: var(--size-note); width: 100%; max-width: 38.75rem; }
 .ends td, .ends th { padding: 2px 0 2px 8px; text-align: right; }
 .ends tr :first-child { padding-left: 0; width: 2rem; }

@@ -15,14 +15,19 @@ export const namedRow = (name, cells) =>
 /** A box of results, greyed while they are out of date; what is in it names its outputs itself. */
 export const results = (name, ...parts) => h("div", { class: name, "data-output": "" }, ...parts);
 
-/** A box that scrolls sideways; where more of its content lies to the right, it fades there. */
+/** A box that scrolls sideways. */
 export function scroller(attributes, ...content) {
-  const fade = () =>
-    box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
-  const box = h("div", { ...attributes, scroll: fade }, ...content);
+  const box = h("div", attributes, ...content);
   box.classList.add("scroll");
-  resized(fade, box, ...content);
   return box;
+}
+
+/** Where more of what is in a box lies to the right, it fades there. */
+export function fade(box) {
+  const follow = () =>
+    box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 4);
+  box.addEventListener("scroll", follow);
+  resized(follow, box, ...box.querySelectorAll(":scope > *, table"));
 }
 
 /**

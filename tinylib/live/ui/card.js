@@ -6,7 +6,7 @@ import { lightInk } from "./look.js";
 
 const [CARD_WIDTH, CARD_HEIGHT] = [1200, 630];
 const [MARGIN, GUTTER, TOP] = [56, 32, 148];
-const PANEL = { width: (CARD_WIDTH - 2 * MARGIN - GUTTER) / 2, height: 366, edge: 28 };
+const PANEL = { width: (CARD_WIDTH - 2 * MARGIN - GUTTER) / 2, height: 350, edge: 28 };
 const SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const TYPED = 'ui-monospace, SFMono-Regular, "SF Mono", Menlo, Consolas, monospace';
 
@@ -62,10 +62,12 @@ export function linesOf(text, measure, width, most) {
 }
 
 /** All that a card says, as plain text: for those who do not see it. */
-const described = ({ title, before, now, foot }) =>
-  [`${title}.`, ...[before, now].map(({ head, text }) => `${head}: “${text}”`), foot].join(" ");
+const described = ({ title, before, now, foot, address }) =>
+  [`${title}.`, ...[before, now].map(({ head, text }) => `${head}: “${text}”`), foot, address].join(
+    " ",
+  );
 
-/** Draw a card: { title, before: { head, text }, now: { head, text }, foot, course }. */
+/** Draw a card: { title, before: { head, text }, now: { head, text }, foot, course, address }. */
 function drawCard(canvas, content) {
   const context = canvas.getContext("2d");
   const write = (text, x, y, font, ink, most = Infinity) => {
@@ -82,7 +84,6 @@ function drawCard(canvas, content) {
   context.fillRect(0, 0, CARD_WIDTH, CARD_HEIGHT);
   context.fillStyle = lightInk("blue");
   context.fillRect(0, CARD_HEIGHT - 14, CARD_WIDTH, 14);
-  write(content.title, MARGIN, 96, `700 52px ${SANS}`, lightInk("text"), CARD_WIDTH - 2 * MARGIN);
   for (const [i, { head, text }] of [content.before, content.now].entries()) {
     const left = MARGIN + i * (PANEL.width + GUTTER);
     const now = i === 1;
@@ -106,17 +107,19 @@ function drawCard(canvas, content) {
       context.direction = leftward ? "rtl" : "ltr";
       context.textAlign = leftward ? "right" : "left";
       const x = leftward ? left + PANEL.width - PANEL.edge : left + PANEL.edge;
-      context.fillText(line, x, TOP + 92 + 36 * row);
+      context.fillText(line, x, TOP + 90 + 35 * row);
     });
     context.textAlign = "left";
     context.restore();
   }
-  const course = `650 28px ${SANS}`;
+  const course = `650 24px ${SANS}`;
   context.font = course;
   const wide = context.measureText(content.course).width;
-  write(content.course, CARD_WIDTH - MARGIN - wide, 574, course, lightInk("text"));
-  const room = CARD_WIDTH - 2 * MARGIN - wide - GUTTER;
-  write(content.foot, MARGIN, 574, `400 28px ${SANS}`, lightInk("soft"), room);
+  const room = CARD_WIDTH - 2 * MARGIN;
+  write(content.course, CARD_WIDTH - MARGIN - wide, 96, course, lightInk("soft"));
+  write(content.title, MARGIN, 96, `700 46px ${SANS}`, lightInk("text"), room - wide - GUTTER);
+  write(content.foot, MARGIN, 550, `400 28px ${SANS}`, lightInk("text"), room);
+  write(content.address, MARGIN, 592, `400 23px ${SANS}`, lightInk("blue"), room);
   setAttribute(canvas, "aria-label", described(content));
 }
 
@@ -135,15 +138,16 @@ export function shareCard(read, empty) {
   const canvas = h("canvas", { role: "img", width: CARD_WIDTH, height: CARD_HEIGHT });
   const status = h("p.note", { role: "status" });
   const file = () => pictureFile(canvas, read().name);
-  const save = (why = "") => {
+  const save = () => {
     const picture = file();
     const link = h("a", { href: URL.createObjectURL(picture), download: picture.name });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-    setText(status, `${why}The picture is saved as ${picture.name}.`);
+    setText(status, `The picture is saved as ${picture.name}.`);
   };
   const copy = () => {
-    const failed = () => save("This browser does not let the page copy a picture. ");
+    const failed = () =>
+      setText(status, "This browser does not let the page copy a picture: save it instead.");
     try {
       const item = new ClipboardItem({ "image/png": Promise.resolve(file()) });
       const done = () => setText(status, "The picture is in the clipboard.");
@@ -153,18 +157,21 @@ export function shareCard(read, empty) {
     }
   };
   const send = () => {
-    const refused = ({ name }) => name !== "AbortError" && save("It could not be sent. ");
-    navigator.share({ files: [file()] }).catch(refused);
+    const refused = ({ name }) =>
+      name !== "AbortError" && setText(status, "It could not be sent: save it instead.");
+    const { title, address } = read();
+    navigator.share({ files: [file()], title, text: address }).catch(refused);
   };
   const probe = { files: [new File([], "a.png", { type: "image/png" })] };
   const buttons = [
-    h("button", { click: () => save() }, "Save picture"),
-    h("button", { click: copy }, "Copy picture"),
     ...(navigator.canShare?.(probe) ? [h("button", { click: send }, "Send")] : []),
+    h("button", { click: save }, "Save picture"),
+    h("button", { click: copy }, "Copy picture"),
   ];
   let drawn = "";
   return {
     element: h("div.card", canvas, h("div.shares", ...buttons), status),
+    announce: (text) => setText(status, text),
     update() {
       const content = read();
       if (!content) return;
@@ -184,5 +191,7 @@ shareCard.style = `
 .card canvas { width: 100%; height: auto; aspect-ratio: ${CARD_WIDTH} / ${CARD_HEIGHT};
   image-rendering: auto; border: 1px solid var(--line); border-radius: 6px; }
 .shares { display: flex; flex-wrap: wrap; gap: 6px; align-content: start; }
+.shares :first-child:enabled { color: var(--ground); background: var(--accent);
+  border-color: var(--accent); }
 .card .note:empty { display: none; }
 `;

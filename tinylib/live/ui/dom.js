@@ -82,7 +82,7 @@ export function setLength(element, share, side = "width") {
 }
 
 /** Tell the page around a widget what the reader has seen or done in it. */
-export const notifyPage = ({ el }, detail) =>
+export const notifyPage = ({ el }, detail = {}) =>
   el.dispatchEvent(new CustomEvent("tl:done", { bubbles: true, composed: true, detail }));
 
 /** Whether a key, or what is typed, is still an input method's: Safari says so by the code. */

@@ -441,18 +441,11 @@ export function explanation(widget, invitation = INVITATION, first = (_widget) =
   };
 }
 explanation.style = `
-.explained { --tall: calc(3.2em + .875rem); position: sticky; bottom: 8px; z-index: 1; margin: 0;
-  padding: 6px 10px; min-height: var(--tall); border: 1px solid var(--line); border-radius: 8px;
-  background: var(--ground); font-size: var(--size-note); line-height: 1.6;
+.explained { --tall: calc(2lh + 6px); margin: 0; padding: 2px 10px;
+  min-height: var(--tall); border: 1px solid var(--line); border-radius: 8px;
+  background: var(--ground); font-size: var(--size-note); line-height: 1.45;
   font-variant-numeric: tabular-nums; }
-.explained.idle { position: static; border-color: transparent; padding-inline: 0;
-  color: var(--soft); }
-@media screen and (hover: hover) { /* on a page it needs no room: it hangs below all else */
-  :host(.tl-widget) p.explained { margin: -12px 0 calc(-1 * var(--tall)); pointer-events: none; }
-  :host(.tl-widget) p.explained.idle { opacity: 0; padding-inline: 10px;
-    border-color: var(--line); }
-  .frame:is(:hover, :focus-within) > .explained.idle:not(.known) { opacity: 1 !important; }
-}
+.explained.idle { border-color: transparent; padding-inline: 0; color: var(--soft); }
 .explained b { font-weight: 650; }
 .explained .term { white-space: nowrap; }
 .explained .factor { border-bottom: 2px solid transparent; }

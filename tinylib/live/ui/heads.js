@@ -84,13 +84,9 @@ export function headMaps({ label, output = "", read, chosen, choose, draw, ...ot
   };
 }
 
-/** An entry: the pictures of some blocks, and what `shows` one of theirs, if it is of `layer`. */
-export const blocksOf = (widget, [from, to], layer, shows) =>
-  partsOf(
-    widget,
-    `.layers > :nth-child(n + ${from + 2}):nth-child(-n + ${to + 1}) .small` +
-      (from <= layer && layer < to ? `, ${shows}` : ""),
-  );
+/** An entry: the pictures of some blocks. */
+export const blocksOf = (widget, [from, to]) =>
+  partsOf(widget, `.layers > :nth-child(n + ${from + 2}):nth-child(-n + ${to + 1}) .small`);
 headMaps.style = `${pixelMap.style}
 .layers { display: grid; gap: 6px; max-width: calc(3rem + var(--map, 7.375rem) * var(--heads, 4)); }
 .layer { display: grid; grid-template-columns: 3rem repeat(var(--heads), minmax(0, 1fr)); gap: 6px;
@@ -109,6 +105,7 @@ headMaps.style = `${pixelMap.style}
 .small:hover .pixel-map { border-color: var(--accent); }
 .small.chosen { color: var(--text); font-weight: 600; }
 .small.chosen .pixel-map { border-color: var(--accent); box-shadow: 0 0 0 1.5px var(--accent); }
+.followed .small.chosen .pixel-map { box-shadow: 0 0 0 3px var(--accent); }
 .small:has(:focus-visible) .pixel-map { outline: 2px solid var(--accent); outline-offset: 3px; }
 /* In two columns the maps are small, and the one that is chosen stands beside them. */
 .atlas { display: grid; grid-template-columns: minmax(0, 1fr); gap: 12px 18px; min-width: 0; }

@@ -5,6 +5,7 @@
 //   lit,    the entries that it speaks of: { name, row, column }, of inputs and outputs
 //   moves,  what goes where: [{ from: { name, row, column }, to: the same }], if anything does
 //   fills,  the entries, or { cells }, that it computes: until then their places are empty
+//   shows,  what the view shows from then on instead of what the reader chose: it is widget.shown
 //   code,   the line of tinylib that does it: { name, line }
 //   table,  rows of numbers shown below the sentence: { labels, rows: [{ name, numbers }] }
 //   torch,  the code that computes these numbers, for the reader to copy
@@ -21,11 +22,11 @@ import { columnHeads, namedRow, resized, scroller } from "./boxes.js";
 import { copyAsTorch } from "./copy.js";
 import { h, setAttribute, setText, typeset } from "./dom.js";
 import { light } from "./explain.js";
-import { format, times } from "./numbers.js";
+import { format, times, within } from "./numbers.js";
 
 const MOVE = 600; // ms: the movement of a step
-const READ = 2400; // ms: what a reader gets for the sentence before Play goes on, at least
-const PER_LETTER = 34; // ms: and for each of its letters
+const [LEAST_READ, MOST_READ] = [2500, 5000]; // ms: for a sentence, before Play goes on
+const PER_WORD = 120; // ms
 const STAGGER = 40; // ms: between two cells that a step fills
 const NARROW = 600; // px: in a narrower widget one table stands below the other
 const ENOUGH = 0.3; // of the widget, or of the window if that is smaller: else Play pauses
@@ -182,6 +183,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
   const content = stepContent({ role: "status" });
   let script; // what all steps return, of the numbers that are shown
   let [held, home] = [0, undefined]; // the width for which its height holds; what it stands behind
+  let [posed, posing] = ["", false]; // the step whose `shows` the view has got, and while it does
   const controls = h("div.controls", start, back, bar, next, place, close);
   const element = h(
     "div.journey",
@@ -228,12 +230,14 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     setAttribute(bar, "aria-valuetext", `step ${step} of ${last}`);
     if (!step) {
       stand(0);
+      pose(0);
       light(widget, [], "lit");
       shade(0);
       return;
     }
     const one = stepOf(step);
     holdHeight();
+    pose(step);
     content.show(one);
     light(widget, one.lit, "lit");
     shade(step);
@@ -241,6 +245,23 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
       widget.frame.append(layer);
       moved = movement(widget, layer, one);
     }
+  }
+
+  /** Let the view show what this step names, and after the end what the reader chose. */
+  function pose(step) {
+    const shows = step ? script.slice(0, step).findLast((one) => one.shows)?.shows : undefined;
+    const own = JSON.stringify([step, shows]);
+    if (own === posed) return; // the reader may have chosen another one since
+    posed = own;
+    show(shows);
+    if (!step && held) [held, widget.frame.style.minHeight] = [0, ""];
+  }
+  function show(shows) {
+    if (JSON.stringify(shows) === JSON.stringify(widget.shown)) return;
+    widget.shown = shows;
+    posing = true;
+    widget.repaint("outputs");
+    posing = false;
   }
 
   /** Leave empty what later steps compute, and dim what this one does not use. */
@@ -278,6 +299,14 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     probe.element.remove();
     content.element.style.minHeight = `${Math.max(...heights)}px`;
     held = element.clientWidth;
+    const before = widget.shown;
+    widget.frame.style.minHeight = "";
+    const views = [{ shows: before }, ...script].map(({ shows }) => {
+      show(shows ?? widget.shown);
+      return widget.frame.offsetHeight;
+    });
+    widget.frame.style.minHeight = `${Math.max(...views)}px`;
+    show(before);
   }
 
   /** The box behind which it stands at this step. */
@@ -306,15 +335,14 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
 
   /**
    * Bring what this step lights into sight, with the panel, or at least its sentence, and if there
-   * is room what the steps `until` that one light: only for a press, and at once.
+   * is room what the steps `until` that one light and fill: only for a press, and at once.
    */
   function find(step, until = step) {
     if (!step) return;
     stand(step);
-    const later = times(until - step + 1, (i) => [
-      ...entries(widget, stepOf(until - i).lit),
-    ]).flat();
-    for (const part of [...later, element, goalOf(step), content.message])
+    const of = (key) =>
+      times(until - step + 1, (i) => [...entries(widget, stepOf(until - i)[key] ?? [])]).flat();
+    for (const part of [...of("fills"), ...of("lit"), element, goalOf(step), content.message])
       part?.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
   }
 
@@ -349,8 +377,8 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
         pause();
         set(last);
       } else {
-        const letters = content.message.textContent.length;
-        rest = setTimeout(() => goOn(step + 1), READ + PER_LETTER * letters);
+        const words = content.message.textContent.split(" ").length;
+        rest = setTimeout(() => goOn(step + 1), within(PER_WORD * words, [LEAST_READ, MOST_READ]));
       }
     });
   }
@@ -431,7 +459,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
       else set(goal);
     },
     update(inputs, outputs) {
-      if (widget.behind) return; // the answer is still on its way
+      if (widget.behind || posing) return; // the answer is still on its way
       flash(outputs);
       shown = -1; // the numbers in its sentence may have changed
       script = undefined;
@@ -473,7 +501,7 @@ journey.style = `${copyAsTorch.style}
 /* What is not computed yet: its place, which is neither read out nor pressed. */
 [data-yet] { visibility: hidden; position: relative; background: none !important; }
 [data-yet]::before { content: ""; visibility: visible; position: absolute; inset: 1px;
-  border: 1px dotted var(--soft); border-radius: 4px; pointer-events: none; }
+  border: 1px solid var(--line); border-radius: 4px; opacity: .8; pointer-events: none; }
 [data-yet].lit { visibility: visible; }
 [data-yet].lit > * { visibility: hidden; }
 [data-yet] [data-yet]::before, span[data-yet]:not(.pixel-map)::before { display: none; }

@@ -1,7 +1,7 @@
 // What the colours of a table of numbers say: printed beneath it.
 
 import { h } from "./dom.js";
-import { format } from "./numbers.js";
+import { formatTiny } from "./numbers.js";
 
 /** The key of shares, 0 to 1 for all of them; `masked` says what is hatched. */
 export function weightKey(masked = "masked") {
@@ -13,11 +13,13 @@ export function weightKey(masked = "masked") {
 /** The key of numbers above and below 0; `reach(most)` says how far its ends lie from 0. */
 export function signedKey() {
   const [low, high] = [h("span"), h("span")];
+  const element = h("p.ramp-key.signed", { "aria-hidden": "true" }, low, h("i"), high);
   return {
-    element: h("p.ramp-key.signed", { "aria-hidden": "true" }, low, h("i"), high),
+    element,
     reach(most) {
-      low.textContent = format(-most);
-      high.textContent = format(most);
+      element.style.visibility = most ? "" : "hidden";
+      low.textContent = formatTiny(-most);
+      high.textContent = formatTiny(most);
     },
   };
 }

@@ -25,16 +25,21 @@ export function drop(falling, hit, height = 34) {
 const spotsOf = (keyed) =>
   new Map([...keyed].map(([key, element]) => [key, element.getBoundingClientRect()]));
 
-/** Make a change, and let the elements travel; `keyed()` gives them as [key, element]. */
+/**
+ * Make a change, and let the elements travel; `keyed()` gives them as [key, element]. Each sets out
+ * a little later than the one before, so that they do not all meet on their way.
+ */
 export function travel(keyed, change, duration = 500) {
   const before = calm.matches ? new Map() : spotsOf(keyed());
   change();
-  for (const [key, element] of before.size ? keyed() : []) {
+  const ends = before.size ? [...keyed()] : [];
+  ends.forEach(([key, element], i) => {
     const [old, now] = [before.get(key), element.getBoundingClientRect()];
-    if (!old || (old.left === now.left && old.top === now.top)) continue;
+    if (!old || (old.left === now.left && old.top === now.top)) return;
     const from = `translate(${old.left - now.left}px, ${old.top - now.top}px)`;
-    element.animate([{ transform: from }, { transform: "none" }], { duration, easing: "ease-out" });
-  }
+    const timing = { duration, delay: 60 * i, fill: "backwards", easing: "ease-in-out" };
+    element.animate([{ transform: from }, { transform: "none" }], timing);
+  });
 }
 
 /** What has just come appears, and does not jump into the eye. */

@@ -26,6 +26,10 @@ export function format(value) {
     .replace("-", "−");
 }
 
+/** The same, but of what would read 0.00 its first digit and its power of ten: 3e−7. */
+export const formatTiny = (value) =>
+  value && Math.abs(value) < 0.005 ? value.toExponential(0).replaceAll("-", "−") : format(value);
+
 /** With three decimals, for a sum that would not seem to add up with two. */
 export const thousandths = (value) =>
   value
@@ -45,8 +49,8 @@ export function entryText(value) {
   return Number(text.replace("−", "-")) === value ? text : formatExact(value).replace("-", "−");
 }
 
-/** A whole number with its thousands apart: 16,384. */
-export const whole = (value) => value.toLocaleString("en-GB");
+/** A whole number with its thousands apart: 16 384, with narrow no-break spaces. */
+export const whole = (value) => value.toLocaleString("en-GB").replaceAll(",", "\u202f");
 
 /** A share in per cent; only what rounds to 100.0 is shown as 100, and only 0 itself as 0. */
 export function percent(share) {

@@ -21,7 +21,7 @@ import { wordEditor } from "./word_list.js";
  * room than the text around it, where a page has it. `main` is the selector of its main result, if
  * that is not all that it shows, and `answer` that of what says it in short, for phones. `tour`
  * lists the parts of a screen of the tour, which has one thing to do: once it is done, one of them
- * says so, see `finish`.
+ * says so, see notifyPage() of dom.js.
  */
 export function live(title, build, given = /** @type {any} */ ({})) {
   const { query = 0, wide = false, tour = undefined, ...named } = given;
@@ -37,10 +37,6 @@ export function live(title, build, given = /** @type {any} */ ({})) {
     },
   };
 }
-
-/** The reader has done what a screen of the tour asks for. */
-export const finish = (widget, detail = {}) =>
-  widget.el.dispatchEvent(new CustomEvent("tl:done", { bubbles: true, composed: true, detail }));
 
 /** The parts that a view may list, for one widget. */
 function partsFor(widget) {

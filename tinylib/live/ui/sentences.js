@@ -2,11 +2,13 @@
 
 import { bytesOf, idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
 import { plainly } from "../page/words.js";
+import { results } from "./boxes.js";
 import { offers } from "./controls.js";
-import { AS_IS, AS_TYPED, h, setAttribute, setHeat, setText } from "./dom.js";
+import { AS_IS, AS_TYPED, h, notifyPage, setAttribute, setHeat, setText } from "./dom.js";
 import { lines } from "./lines.js";
 import { shaded } from "./look.js";
 import { percent } from "./numbers.js";
+import { isToured } from "./widget.js";
 
 const quoted = (words) => [...new Set(words)].map((word) => `“${word}”`).join(", ");
 
@@ -29,7 +31,9 @@ export function fillList(list, entries, make, fill) {
 function typing(widget, name, box, wrong, also, typed = () => {}, plain = (text) => text) {
   let kept; // the sentence that the box stands for, whatever else is half typed in it
   const report = (what) => {
-    setText(wrong, what && `${what} The results, greyed, are still those of before.`);
+    const greyed = " The results, greyed, are still those of before.";
+    const whole = isToured(widget.model) ? what.replaceAll("model", "machine") : what + greyed;
+    setText(wrong, what && whole);
     setAttribute(box, "aria-invalid", String(Boolean(what)));
     widget.setAside(box, Boolean(what));
   };
@@ -198,8 +202,11 @@ const countedBox = ({ reset, follow }, tally) => ({
   },
 });
 
-/** A box for a longer text, `name`, of characters or of words; under it how many there are. */
-export function text(widget, name, label, also = (_next, _widget) => {}) {
+/**
+ * A box for a longer text, `name`, of characters or of words; under it how many there are. If it is
+ * `oneLine`, Enter ends it, and nothing is counted.
+ */
+export function text(widget, name, label, also = (_next, _widget) => {}, oneLine = false) {
   const { spec } = widget;
   const [vocabulary, most] = [spec.sentences[name], spec.limits[spec.inputs[name]][1]];
   const characters = ofCharacters(vocabulary);
@@ -220,16 +227,27 @@ export function text(widget, name, label, also = (_next, _widget) => {}) {
   };
   const meant = (text) => plainly(text, (sign) => knows(vocabulary, sign));
   const typed = typing(widget, name, box, wrong, also, tally, meant);
+  const end = (event) => {
+    if (event && event.key !== "Enter") return;
+    event?.preventDefault();
+    box.dispatchEvent(new Event("input")); // what stands there is used, if nothing was typed, too
+    if (box.value)
+      box.blur(); // and a phone's keyboard is off what is written
+    else box.focus();
+  };
+  if (oneLine) box.addEventListener("keydown", end);
+  count.hidden = oneLine;
   return {
     element: h(
       "div.column",
-      caption,
+      ...(oneLine ? [] : [caption]),
       box,
       count,
       wrong,
       ...(characters ? [] : [unknown, knownWords(known)]),
     ),
     ...countedBox(typed, tally),
+    end,
   };
 }
 /** A box for a text of any characters, `name`; under it how many bytes it has. */
@@ -363,6 +381,35 @@ readout.style = `
 .said.plain i { font-size: var(--size-small); }
 .judged { margin: 0; font-size: var(--size-note); font-weight: 550; }
 .right { display: grid; gap: 2px; }
+`;
+
+/**
+ * In the tour: a translation, a sign below each word, and what is wrong with it. `read(widget,
+ * inputs, outputs)` gives { words, below, faults, lost }, or nothing as long as it is not known.
+ */
+export function translated(widget, label, read) {
+  const [list, message] = [h("ol.said.plain"), h("p.judged")];
+  return {
+    element: results("column", h("div.head", h("span.label", label), message), list),
+    shows: "outputs",
+    update(inputs, outputs) {
+      const found = read(widget, inputs, outputs);
+      if (!found) return;
+      const { words, below, faults, lost } = found;
+      glossed(list, words, below);
+      faults.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault && !lost));
+      const wrong = faults.includes(true) ? "✗ One word is wrong." : "";
+      setText(message, lost || wrong || "✓ No word got lost.");
+      if (lost || wrong) notifyPage(widget);
+    },
+  };
+}
+
+translated.style = `${readout.style}
+.head { display: flex; flex-wrap: wrap; gap: 0 8px; align-items: baseline; }
+@container widget (max-width: 37.5rem) {
+  .tour { gap: 8px; }
+}
 `;
 
 /** In the tour: a slider through the sentences that are offered, by their number of words. */

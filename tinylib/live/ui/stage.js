@@ -71,13 +71,15 @@ export function fullWindow(widget, id) {
   }
 
   name();
-  widget.frame.addEventListener("keydown", (event) => {
-    const { key, target, ctrlKey, metaKey, altKey } = event;
+  const heed = (event) => {
+    const { key, ctrlKey, metaKey, altKey } = event;
+    const [target] = event.composedPath();
     if (key !== "f" || ctrlKey || metaKey || altKey || event.defaultPrevented) return;
-    if (target.matches(IS_TYPED)) return;
+    if (target.matches(IS_TYPED) || (id && meant(target) !== widget.el)) return;
     event.preventDefault();
     change();
-  });
+  };
+  if (!id) widget.frame.addEventListener("keydown", heed);
   return {
     button,
     room,
@@ -88,10 +90,27 @@ export function fullWindow(widget, id) {
         else if (!isHere()) leaving?.abort();
       };
       addEventListener("popstate", follow, { signal });
+      if (!widget.frame.matches(".tour")) addEventListener("keydown", heed, { signal });
       follow();
     },
     close: () => leaving?.abort(),
   };
+}
+
+/** Of the widgets in a page the one that holds the `target`, or has the pointer, or shows most. */
+function meant(target) {
+  const all = [...document.querySelectorAll(".tl-widget")];
+  const heightInSight = (el) => {
+    const { top, bottom } = el.getBoundingClientRect();
+    return Math.min(bottom, innerHeight) - Math.max(top, 0);
+  };
+  const first = (is) => all.find(is);
+  return (
+    first((el) => el.shadowRoot.querySelector(".staged")) ??
+    first((el) => el.shadowRoot.contains(target)) ??
+    first((el) => el.matches(":hover")) ??
+    all.filter((el) => heightInSight(el) > 0).sort((a, b) => heightInSight(b) - heightInSight(a))[0]
+  );
 }
 
 /** All elements of the page that neither hold this one nor are in it. */
@@ -116,5 +135,4 @@ export const STAGE = `
 .staged .frame .journey.journey:not(.under-way) { top: 10px; right: 0; }
 .staged .title-row { position: sticky; top: 0; z-index: 2; background: var(--ground);
   margin-block: -6px; padding-block: 6px; }
-.staged .busy { top: 3.5rem; }
 `;

@@ -10,19 +10,20 @@ import { STAGE } from "./stage.js";
 /** A screen of the tour has one control, and its heading stands in the page. */
 const TOUR = `
 .tour { border: 0; padding: 0; font-size: var(--size-touch); }
-.tour > .title-row:has(.again[hidden]), .tour :is(.title, .where, .acts > :not(.again)),
-.tour :is(.looks, .curves, .counted, .nexts-of > .note, .drawn, .says, .rule.level),
-.tour .label:has(+ .loss-plot) { display: none; }
-.tour > .row:has(textarea) { order: -1; }
-.tour .paper { height: 10.25rem; font-size: var(--size-large); }
+.tour > .title-row:has(.again[hidden]) { position: absolute; right: 0; bottom: 100%; }
+.tour :is(.title, .where, .state:has(.turning[hidden]), .acts > :not(.again)) { display: none; }
+.tour .state summary { min-height: 0; }
+.tour > .slot.slot { position: static; } /* it would lie over what it speaks of */
+.tour .paper { height: 12rem; font-size: var(--size-large); }
 .tour .paper .t { background: none; }
 .tour textarea.line.line { font-size: var(--size-large); }
-.tour .page-of { height: 7lh; font-size: var(--size-text); }
+.tour .page-of.page-of { padding-block: 10px 0; height: calc(7lh + 12px);
+  font-size: var(--size-text); }
 .tour .play { color: var(--ground); background: var(--accent); border-color: var(--accent); }
 @container widget (max-width: 37.5rem) {
-  .tour .paper { height: 8.5rem; }
-  .tour .page-of { height: 8lh; }
-  .tour section:has(> .loss-plot) { display: none; }
+  .tour .paper { height: 11.5rem; }
+  .tour .row > .stage .paper { height: 4.625rem; }
+  .tour .page-of.page-of { height: calc(6lh + 12px); }
 }
 `;
 
@@ -42,10 +43,9 @@ export const STYLE = `${LOOK}
 [hidden] { display: none !important; }
 .spoken-only { position: absolute; width: 1px; height: 1px; overflow: hidden;
   clip-path: inset(50%); white-space: nowrap; }
-.frame { border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px;
+.frame { border: 1px solid var(--line); border-radius: 10px; padding: 12px 16px;
   background: var(--ground); display: flex; flex-direction: column; gap: 14px; }
-.title-row { display: flex; flex-wrap: wrap; gap: 6px 14px; align-items: center;
-  min-height: 1.75rem; }
+.title-row { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center; }
 .title { margin: 0; font-weight: 650; }
 .acts { display: flex; flex-wrap: wrap; gap: 6px; margin-left: auto; }
 .row { display: flex; flex-wrap: wrap; gap: 14px 18px; align-items: flex-start; }
@@ -53,13 +53,14 @@ export const STYLE = `${LOOK}
 .row > .note { align-self: center; }
 .row > .row { flex-basis: 18.125rem; gap: 14px 16px; }
 .column { display: flex; flex-direction: column; gap: 4px; }
-@container widget (min-width: 53.75rem) { /* a journey begins at the end of the title's row */
+@container widget (min-width: 53.75rem) { /* a journey begins at the title's end */
+  .frame { gap: 10px; }
   .frame:has(.journey:not(.under-way)) > .title-row { padding-right: 10rem; }
-  .frame .journey.journey:not(.under-way) { top: 14px; z-index: 2; }
+  .frame .journey.journey:not(.under-way) { top: 12px; z-index: 2; }
 }
-.sides { display: grid; gap: 14px 28px; min-width: 0; }
+.sides { display: grid; gap: inherit; column-gap: 28px; min-width: 0; }
 .sides > * { min-width: 0; }
-.side { display: flex; flex-direction: column; gap: 14px; }
+.side { display: flex; flex-direction: column; gap: inherit; }
 @container widget (min-width: 53.75rem) { /* controls at the left, results at the right */
   .sides { grid-template-columns: minmax(0, var(--left, 1fr)) minmax(0, var(--right, 1.4fr));
     align-items: start; }
@@ -143,37 +144,47 @@ thead th { text-align: center; padding: 0 0 2px; }
 .heat tr.query th button { color: var(--accent); font-weight: 650; }
 
 ${KNOBS}${CONTROLS}${KEYS}${STAGE}${ANSWER}${TOUR}
-.problem { position: sticky; bottom: 8px; z-index: 1; margin: 0; font-size: var(--size-note);
+/* The last lines of a frame: a sum that is written out, and over it what is wrong. While they say
+   something they stay in the window with the frame. */
+.slot { display: grid; }
+.slot > * { grid-area: 1 / 1; }
+.slot:not(:has(> :is(.explained, .problem:not(:empty)))) { display: none; }
+.frame:not(.followed) > .slot:has(> :is(.explained:not(.idle), .problem:not(:empty))) {
+  position: sticky; bottom: 8px; z-index: 1; }
+.problem { margin: 0; font-size: var(--size-note);
   padding: 6px 10px; border-left: 3px solid var(--error);
   background: color-mix(in oklab, var(--ground), var(--error) 14%); }
 .problem[data-kind=hint] { border-color: var(--accent);
   background: color-mix(in oklab, var(--ground), var(--accent) 10%); }
 .problem:empty { display: none; }
 .problem:not(:empty, [data-kind=hint])::before { content: "⚠ "; content: "⚠ " / ""; }
-.failure { position: static; }
 .stale ${RESULTS}, [inert] { opacity: .4; }
 .scroll:has(> [inert]), [inert] .scroll { overflow: hidden; } /* no way in, so no way to scroll */
 .stale ${RESULTS} ${RESULTS}, [inert] [inert] { opacity: 1; } /* once is enough */
-.busy { position: sticky; top: calc(var(--pst-header-article-height, 0px) + 2.9rem); z-index: 3;
-  height: 0; margin-bottom: -14px;
-  display: flex; justify-content: flex-end; align-items: flex-start; pointer-events: none;
-    } /* nothing moves for it */
-.busy > div { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; max-width: 100%;
-  margin-top: -1.75rem; padding: 4px 12px; font-size: var(--size-small); background: var(--ground);
-  border: 1px solid var(--accent); border-radius: 8px; box-shadow: 0 2px 10px var(--line); }
-.busy .what { flex: 1; }
 .turning { width: .8125rem; height: .8125rem; flex: none; border: 2px solid var(--line);
   border-top-color: var(--accent); border-radius: 50%; animation: turn 1s linear infinite; }
 @keyframes turn { to { transform: rotate(1turn); } }
 @media (prefers-reduced-motion: reduce) { .turning { animation: none; } }
-.where { color: var(--soft); font-size: var(--size-small); line-height: 1.25; flex: 1 1 10rem;
-  min-height: 2.5em; align-content: center; } /* two lines: its text changes, the row does not */
+/* Beside the title: one line, or two of what is loaded; the row keeps its height. */
+.state { position: relative; flex: 1 1 6rem; min-width: 0; color: var(--soft);
+  font-size: var(--size-small); line-height: 1.15; }
+.state summary { display: flex; gap: 6px; align-items: center; width: fit-content;
+  min-height: 1.75rem; cursor: help; }
+.where { max-height: 2lh; overflow: hidden; }
+.state:has(.origin:not(:empty)) .where { text-decoration: underline dotted;
+  text-underline-offset: 3px; }
+.state progress { position: absolute; inset: auto 0 0; height: 3px; }
+.origin { position: absolute; z-index: 3; top: 100%; width: max-content; margin: 0;
+  max-width: min(20rem, 80vw); padding: 6px 10px; line-height: 1.45; background: var(--ground);
+  border: 1px solid var(--line); border-radius: 8px; box-shadow: 0 2px 10px var(--line); }
 @media (max-width: 37.5rem) {
   .row > .row > .column { order: -1; }
   .matrix { --box: 2.4375rem; }
-  .title-row { display: contents; } /* the title, its buttons below it, and the rest at the end */
-  .where { order: 1; }
-  .acts { margin: -8px 0 0; }
+  .title { flex: 1 0 100%; }
+  .acts { margin: 0; }
+  .state { order: 1; }
+  .origin { right: 0; }
+  .staged .title-row { position: static; }
 }
 @media (pointer: coarse) {
   input[type=text] { font-size: var(--size-touch) !important; } /* smaller, and iOS zooms */
@@ -206,7 +217,7 @@ progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent)
 @media print { /* what only a reader at a screen can use goes; buttons that name a row stay */
   :host { break-inside: avoid; }
   * { print-color-adjust: exact; }
-  .foot, .where, .problem, .link, .remove, .rename, input[type=range],
+  .foot, .state, .problem, .link, .remove, .rename, input[type=range],
   button:not(li button, th button, td button) { display: none !important; }
 }
 `;

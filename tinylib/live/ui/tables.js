@@ -6,7 +6,7 @@ import { AS_IS, h, mathText, setAttribute, setHeat, setText } from "./dom.js";
 import { explainable, rove } from "./explain.js";
 import { signedKey, weightKey } from "./keys.js";
 import { everywhere, numberBox, rowsOf } from "./knobs.js";
-import { entryText, format, times } from "./numbers.js";
+import { entryText, format, formatTiny, times } from "./numbers.js";
 
 /** A table of number boxes over the input `name`; takes pasted blocks. */
 export function matrixEditor(widget, name, label) {
@@ -172,9 +172,10 @@ export function heatMap(widget, name, label, shading = "weight", explain = undef
       });
       let most = 1;
       if (shading === "signed") {
-        most = data.reduce((m, v) => (Number.isFinite(v) ? Math.max(m, Math.abs(v)) : m), 1e-9);
+        most = data.reduce((m, v) => (Number.isFinite(v) ? Math.max(m, Math.abs(v)) : m), 0);
         scale.reach(most);
       }
+      const figure = most < 0.005 ? formatTiny : format; // else all would read 0.00
       [...table.tBodies[0].rows].forEach((tr, i) => {
         setText(tr.children[0].firstChild, down[i]);
         setAttribute(tr.children[0], "title", down[i]);
@@ -182,14 +183,14 @@ export function heatMap(widget, name, label, shading = "weight", explain = undef
         for (let j = 0; j < columns; j += 1) {
           const [cell, value] = [tr.children[j + 1], data[i * columns + j]];
           const hidden = shading === "weight" && never(value);
-          setText(cell.firstChild, hidden ? "" : format(value));
+          setText(cell.firstChild, hidden ? "" : figure(value));
           setAttribute(cell, "data-value", String(value));
           const kind = never(value) ? "never" : value < 0 ? "below" : "above";
           if (!cell.classList.contains(kind)) {
             cell.classList.remove("never", "below", "above");
             cell.classList.add(kind);
           }
-          setHeat(cell, Number.isFinite(value) ? Math.abs(value) / most : 0);
+          setHeat(cell, Number.isFinite(value) ? Math.abs(value) / (most || 1) : 0);
         }
       });
     },

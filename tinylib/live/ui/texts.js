@@ -117,13 +117,13 @@ export function beginnings(widget, name, groups, also = (_next, _widget) => {}) 
 }
 
 /**
- * Tokens as a line of text, each of which can be tinted: spaces stand, a new line shows its sign.
+ * Tokens as a line of text, each of which can be tinted: spaces stand, a new line shows its `sign`.
  * `fill(span, t)` does so, and returns further classes for the token.
  */
 export function fillText(list, view, make, fill) {
   const own = view.kind === "words" ? "t whole" : "t";
   fillList(list, view.names.slice(view.first), make, (span, name, i) => {
-    setText(span, name === "\n" ? "↵\n" : name);
+    setText(span, name === "\n" ? `${view.sign ?? "↵"}\n` : name);
     setAttribute(
       span,
       "class",

@@ -13,12 +13,13 @@ import {
 } from "../page/keeping.js";
 import { ask, halt } from "../page/trainer.js";
 import { choice } from "./controls.js";
-import { h, mathText, setAttribute, setText } from "./dom.js";
+import { h, mathText, setAttribute, setText, notifyPage } from "./dom.js";
+import { curveEnds } from "./ends.js";
 import { appear } from "./motion.js";
 import { whole } from "./numbers.js";
-import { finish } from "./parts.js";
 import { plane, through } from "./plot.js";
 import { fillList } from "./sentences.js";
+import { isToured } from "./widget.js";
 
 const CHUNK_MS = 800; // of training between two edits of the steps; a page shows it meanwhile
 const SLOW_MS = 330; // between two steps or chunks of steps, when the training is slowed down
@@ -160,15 +161,15 @@ export function trainingBar(
   };
   const run = () => {
     if (!running) return;
-    if (at() >= most) stop();
+    if (at() >= most || lacking()) stop();
     else advance(chunkSize());
   };
   const show = () => {
     const focused = bar.getRootNode().activeElement;
     [go.hidden, pause.hidden] = [running, !running];
-    if (focused === go && running) pause.focus();
-    if (focused === pause && !running) go.focus();
     go.disabled = one.disabled = at() >= most || Boolean(lacking());
+    if (focused === go && running) pause.focus();
+    if (focused === pause && !running) (go.disabled ? back : go).focus();
     const ended = at() >= most ? "All steps are done" : at() > 0 ? "Go on" : label;
     setText(go, lacking() || ended);
   };
@@ -233,14 +234,14 @@ export function trainingBar(
     "div.bar",
     go,
     pause,
-    one,
-    back,
-    h("span.offer", speed),
-    h("span.far", far, status),
+    ...(isToured(widget.model)
+      ? []
+      : [one, back, h("span.offer", speed), h("span.far", far, status)]),
   );
   widget.model.on("change:error", () => {
     if (widget.model.get("error") && running) stop();
   });
+  Object.assign(widget, { rest: stop, goOn: start });
   const isRunning = () => running;
   const announcement = success && successLine(widget, success, { stop, go, isRunning });
   const keeping = inPage && saved ? keeper(widget, saved, { at, stop, ready }) : null;
@@ -371,7 +372,7 @@ function successLine(
       label,
     );
   return {
-    element: h("div.success", aim, said, " ", offers),
+    element: h("div.success", aim, said, ...(isToured(widget.model) ? [] : [" ", offers])),
     update(inputs) {
       const reached = reachedIn(widget);
       const { steps, known } = pastOf(widget);
@@ -387,7 +388,7 @@ function successLine(
         said.replaceChildren(...(spoken ? [sentence, " "] : []), ...(over ? [end] : []));
         if (spoken && !shown.startsWith(spoken)) {
           appear([sentence]);
-          finish(widget, reached.at(-1));
+          notifyPage(widget, reached.at(-1));
         }
         shown = now;
       }
@@ -632,7 +633,6 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
 trainingBar.style = `
 .bar { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
 .bar .main { font-weight: 650; min-width: 9.6em; }
-.tour .bar > :is(button:not(.main), .offer, .far), .tour :is(.aim, .next) { display: none; }
 .tour .bar .main { padding: 8px 24px; font-size: var(--size-text); color: var(--ground);
   background: var(--accent); border-color: var(--accent); }
 .far { display: flex; flex: 1 1 21.875rem; min-width: min(100%, 21.875rem); gap: 4px 10px;
@@ -752,16 +752,20 @@ export function lossCurve(
     const put = drawn.spot("tick percent", `${n}\u00a0%`);
     return () => put(end, (top * n) / 100);
   });
+  const several = shareNames.length > 1; // then each has its name at its end, and no legend
+  const nameEnds = curveEnds(drawn, shares.names, several ? shares.kinds : [], { top, height });
   const round = (steps) => (steps > 200 ? 100 * Math.ceil(steps / 100) : steps);
   let end = 0; // of the axis of steps, which grows, since most is learned early
   const reach = (longest) => {
-    const next = [round(most / 4), round(most / 2)].find((steps) => longest <= steps) ?? most;
+    const next = Math.max(round(most / 4), (most / 10) * Math.ceil((10 * longest) / most));
     if (next === end) return;
     end = next;
     const ticks = { x: ticksTo(end).map((at) => [at, whole(at)]), y: ticksTo(top, height / 24) };
     drawn.reach({ x: [0, end], ticks });
     for (const place of marks) place();
   };
+  const putNewest = drawn.spot("spot small tip");
+  const newest = /** @type {HTMLElement} */ (drawn.element.lastElementChild);
   const befores = [...drawn.svg.querySelectorAll("path.before")];
   const [lines, planted] = [[], []];
   let old = []; // [{ key, name, points }], the newest first
@@ -801,6 +805,8 @@ export function lossCurve(
         Math.max(...[points, ...old.map((run) => run.points)].map((of) => of.at(-1)?.[0] ?? 0)),
       );
       setAttribute(drawn.paths.now, "d", through(points.map(low)));
+      newest.hidden = points.length === 0;
+      if (points.length) putNewest(...low(points.at(-1)));
       const value = second?.(outputs);
       if (value !== undefined) note(past.measured, value);
       setAttribute(drawn.paths.second, "d", through(past.measured.map(low)));
@@ -809,6 +815,7 @@ export function lossCurve(
         const curve = past.shares.map(([steps, all]) => [steps, top * all[i]]);
         setAttribute(drawn.paths[path], "d", through(curve));
       });
+      if (several) nameEnds(past.shares.length > 1 ? shares.read(outputs) : [], end);
       befores.forEach((path, i) =>
         setAttribute(path, "d", through((old[i]?.points ?? []).map(low))),
       );
@@ -822,14 +829,14 @@ export function lossCurve(
       }
       planted.forEach(({ line, element }, i) => {
         const { at = -1, flag = "", tone = "" } = flags[i] ?? {};
-        line(at, flag);
+        line(at, several ? "" : flag); // its curve has that name
         setAttribute(element, "class", `rule x flag ${tone} ${at > end / 2 ? "late" : ""}`);
       });
       const figure = (loss) => loss.toFixed(3);
       const legend = [
         ...(points.length ? [[called, figure(points.at(-1)[1]), "now"]] : []),
         ...(past.measured.length ? [[other, figure(past.measured.at(-1)[1]), "second"]] : []),
-        ...shares.names.map((of, i) => [of, "", shareNames[i]]),
+        ...(several ? [] : shares.names).map((of, i) => [of, "", shareNames[i]]),
         ...old.map((run) => [run.name, figure(run.points.at(-1)[1]), "before"]),
       ];
       fillList(
@@ -853,11 +860,12 @@ const ticksTo = (top, most = 7) => {
     Number((i * step).toFixed(6)),
   );
 };
-lossCurve.style = `${plane.style}
+lossCurve.style = `${plane.style}${curveEnds.style}
 .plane.loss { margin-left: 2.125rem; }
 .plane .now { --tone: var(--blue); stroke-width: 2.2; }
 .plane.shared { margin-right: 2.75rem; }
 .plane .percent { transform: translate(6px, -50%); }
+.loss .tip { scale: 1.6; z-index: 1; }
 .plane .second { --tone: var(--vermilion); stroke-dasharray: 2 5; }
 .plane .share { stroke-width: 1.8; }
 .share.exact { --tone: var(--probability); }

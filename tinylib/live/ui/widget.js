@@ -2,6 +2,7 @@
 
 import { problem, wordsOf } from "../page/inputs.js";
 import { answerStrip } from "./answer.js";
+import { fade } from "./boxes.js";
 import { h, isComposing, setAttribute, setText } from "./dom.js";
 import { followAddress, share } from "./links.js";
 import { followScheme } from "./look.js";
@@ -81,14 +82,9 @@ export class Widget {
       hidden: true,
       "aria-label": "the trained model, loaded so far",
     });
-    this.amount = h("span.amount", { hidden: true });
-    // Hidden from screen readers, which read the same beside the title; seen from all of the frame.
-    this.work = h("span.what", { "aria-hidden": "true" });
-    this.busyLine = h(
-      "div.busy",
-      { hidden: true },
-      h("div", h("span.turning", { "aria-hidden": "true" }), this.work, this.amount, this.progress),
-    );
+    this.turning = h("span.turning", { hidden: true, "aria-hidden": "true" });
+    this.origin = h("p.origin"); // what there is to say of it, for who asks
+    const state = h("summary", this.turning, this.where, this.progress);
     this.undoButton = h("button", { click: () => this.undo() }, "Undo");
     this.againButton = h(
       "button.again",
@@ -109,16 +105,14 @@ export class Widget {
     const copy = id ? [linkButton(() => share(this, id))] : [];
     const { againButton, undoButton, resetButton } = this;
     this.frame.append(
-      this.busyLine,
       h(
         "div.title-row",
         h("p.title", title),
-        this.where,
+        h("details.state", state, this.origin),
         h("span.acts", againButton, undoButton, resetButton, ...copy, this.ownWindow.button),
       ),
       ...parts.map((part) => part.element),
-      ...(this.sums ? [this.sums] : []),
-      this.problemLine,
+      h("div.slot", ...(this.sums ? [this.sums] : []), this.problemLine),
       this.failureLine,
       this.linkField,
     );
@@ -164,6 +158,13 @@ export class Widget {
       followAddress(this, id, this.leaving.signal);
       this.ownWindow.follow(this.leaving.signal);
     }
+    this.frame.querySelectorAll(".scroll:not(.tree)").forEach(fade);
+    new MutationObserver((changes) => {
+      for (const change of changes) {
+        const target = /** @type {any} */ (change.target);
+        if (target.disabled || target.hidden) this.leave(target);
+      }
+    }).observe(this.frame, { subtree: true, attributeFilter: ["disabled", "hidden"] });
     this.forgetScheme = followScheme(this.el, () => {
       for (const canvas of this.frame.querySelectorAll("canvas")) canvas.again?.();
     });
@@ -270,25 +271,25 @@ export class Widget {
     if (why) {
       this.stopWaiting();
       this.late = false;
-    } else {
-      this.leave(this.againButton);
-    }
+    } else this.leave(this.againButton);
     this.againButton.hidden = !why || Boolean(this.model.get("final"));
     this.showState();
   }
 
   /**
-   * Grey the results of older inputs, and say above the frame, and in its title's row, what is
-   * under way, if it is late; else that row says where the results come from.
+   * Grey the results of older inputs, and say beside the title what is under way, if it is late,
+   * else where the results come from: the first sentence of it, which opens the others.
    */
   showState() {
     const behind = this.late && this.behind && !this.streams;
     const loading = this.model.get("loading");
     this.frame.classList.toggle("stale", behind || Boolean(this.model.get("error")));
-    this.busyLine.hidden = !this.late || (this.quiet && !loading);
-    const coming = this.spec.weights ? "Loading the model" : "Loading the runtime";
-    setText(this.work, this.progress.hidden ? loading || COMPUTING : coming);
-    setText(this.where, loading || (this.late ? COMPUTING : this.model.get("where")));
+    this.turning.hidden = !this.late || (this.quiet && !loading);
+    const said = loading || (this.late ? COMPUTING : this.model.get("where"));
+    const [first, ...how] = said.split(/(?<=\.) /);
+    setText(this.where, first);
+    setText(this.origin, how.join(" "));
+    setAttribute(this.origin.parentElement, "title", how.join(" "));
     if (this.busy === this.late) return;
     this.busy = this.late;
     for (const result of this.frame.querySelectorAll(RESULTS))
@@ -299,7 +300,7 @@ export class Widget {
   stream(on, quiet = false) {
     this.streams = on;
     this.frame.classList.toggle("trains", on);
-    this.quiet = on && quiet; // no sign of work over the frame: what changes in it shows enough
+    this.quiet = on && quiet; // nothing turns beside the title: what changes shows enough
     if (!on && !this.behind && !this.model.get("unfinished")) {
       this.stopWaiting();
       this.late = false;
@@ -314,9 +315,12 @@ export class Widget {
       result.inert = this.unusable.size > 0;
   }
 
-  /** Take the focus off a button that is about to go, to one that stays. */
+  /** Take the focus off a button that is about to go, or is of no use now, to one beside it. */
   leave(button) {
-    if (button.getRootNode().activeElement === button) this.resetButton.focus();
+    if (button.getRootNode().activeElement !== button) return;
+    const stays = (other) => other !== button && !other.disabled && other.checkVisibility();
+    const beside = [...button.parentElement.querySelectorAll(":scope > button")].find(stays);
+    (beside ?? this.resetButton).focus({ preventScroll: true });
   }
 
   /** Until the pointer is let go no message is shown: it would push a button from under it. */
@@ -361,11 +365,9 @@ export class Widget {
   /** How much of the trained model has been loaded: { loaded, total } in bytes, or null. */
   showProgress(progress) {
     const { loaded, total } = progress ?? {};
-    this.progress.hidden = this.amount.hidden = !(loaded < total);
+    this.progress.hidden = !(loaded < total);
     this.showState();
-    if (!progress) return;
-    [this.progress.max, this.progress.value] = [total, loaded];
-    setText(this.amount, `${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
+    if (progress) [this.progress.max, this.progress.value] = [total, loaded];
   }
 
   /** The cells that show an input or an output: all, or those of a row, a column or an entry. */
@@ -393,7 +395,6 @@ export class Widget {
     const follows = this.tail && this.query === this.lastRow;
     this.query = follows ? last : Math.max(0, Math.min(this.query || 0, last));
     this.lastRow = last;
-    if (this.history.length === 0) this.leave(this.undoButton);
     this.undoButton.disabled = this.history.length === 0;
     for (const part of this.parts) {
       if (!what || !part.shows || part.shows === what) part.update(inputs, outputs);

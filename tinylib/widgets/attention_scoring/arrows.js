@@ -113,9 +113,8 @@ function field2d(widget) {
     return drawnTip.element;
   };
   element.append(tips, query.element);
-  const rays = h("p.soft.rays");
   return {
-    element: h("div", element, rays),
+    element,
     update({ words, query: q, keys: given, score }, { weights, feet }) {
       const known = weights.data.length === given.length; // else the answer is still on its way
       setAttribute(paths.asking, "d", arrowTo(q));
@@ -128,13 +127,6 @@ function field2d(widget) {
       const length = Math.hypot(...q);
       const ahead = q.map((value) => (2 * far * value) / (length || 1));
       const lies = score === DOT && length > 0.05;
-      setText(
-        rays,
-        "Drag the tips, or move them with the arrow keys. " +
-          (score === DOT
-            ? "A dotted line leads from each key to its shadow on the line of the query."
-            : "A dotted line leads from each key to the query: the shorter, the higher the score."),
-      );
       setAttribute(paths.line, "d", lies ? through([ahead.map((value) => -value), ahead]) : "M0 0");
       fillList(
         keys,
@@ -240,31 +232,8 @@ function numbers2d(widget) {
   widget.tables.set("keys", () => [...body.rows].map((tr) => boxes.get(tr)));
   widget.tables.set("scores", () => [...body.rows].map((tr) => [tr.cells[3]]));
   const reach = rove(table);
-  const longer = (text, factor) =>
-    h(
-      "button",
-      {
-        "data-input": "query",
-        click: () => {
-          const next = widget.inputs.query.map((value) => factor * value);
-          const [low, high] = widget.spec.limits.query;
-          if (next.some((value) => value < low || value > high)) {
-            widget.announce(`The query would leave the plane: its numbers end at ${high}.`);
-            return;
-          }
-          widget.edit(Symbol("length"), (inputs) => {
-            inputs.query = next;
-          });
-        },
-      },
-      text,
-    );
   return {
-    element: h(
-      "div.column",
-      h("div.scroll", table),
-      h("div.foot", longer("Double the query", 2), longer("Halve it", 0.5)),
-    ),
+    element: h("div.scroll", table),
     update({ words, keys }, outputs) {
       for (const box of boxes.get(ofQuery)) box.follow();
       const { scores, weights } = outputs;
@@ -286,12 +255,47 @@ function numbers2d(widget) {
   };
 }
 
-/** Which word gets most, in words. */
+/** The query, twice as long or half as long. */
+function queryLengths(widget) {
+  const longer = (text, factor) =>
+    h(
+      "button",
+      {
+        "data-input": "query",
+        click: () => {
+          const next = widget.inputs.query.map((value) => factor * value);
+          const [low, high] = widget.spec.limits.query;
+          if (next.some((value) => value < low || value > high)) {
+            widget.announce(`The query would leave the plane: its numbers end at ${high}.`);
+            return;
+          }
+          widget.edit(Symbol("length"), (inputs) => {
+            inputs.query = next;
+          });
+        },
+      },
+      text,
+    );
+  return {
+    element: h("div.foot", longer("Double the query", 2), longer("Halve it", 0.5)),
+    update() {},
+  };
+}
+
+/** Which word gets most, in words, and how to go on. */
 function winner() {
   const line = h("p.note.most", { "data-output": "", role: "status" });
+  const rays = h("p.soft.rays");
   return {
-    element: line,
+    element: h("div", line, rays),
     update({ words, score }, { weights: { data } }) {
+      setText(
+        rays,
+        "Drag the tips, or move them with the arrow keys. " +
+          (score === DOT
+            ? "A dotted line leads from each key to its shadow on the line of the query."
+            : "A dotted line leads from each key to the query: the shorter, the higher the score."),
+      );
       if (data.length !== words.length) return; // the answer is still on its way
       const order = [...data.keys()].sort((i, j) => data[j] - data[i]);
       const [first, second] = order.map((i) => `“${words[i]}”`);
@@ -310,11 +314,13 @@ function winner() {
 
 field2d.style = `${plane.style}
 .arrows.plane { height: auto !important; aspect-ratio: 1; max-width: 26.25rem; }
+@container widget (min-width: 53.75rem) { /* with the verdict below it, in a low window, too */
+  .arrows.plane { max-width: 23.25rem; }
+}
 .arrows path.line { stroke: var(--query); stroke-width: 1; stroke-dasharray: 3 5; opacity: .6; }
 .arrows path.feet { stroke: var(--soft); stroke-width: 1.2; stroke-dasharray: 2 4; }
 .arrows path.asking { stroke: var(--query); stroke-width: 3.5; }
 .arrows path.key-arrow { stroke: var(--key); }
-.rays { margin: 0 0 0 26px; max-width: 25rem; font-size: var(--size-small); min-height: 2.9em; }
 .tips { position: absolute; inset: 0; pointer-events: none; }
 .tip { position: absolute; width: 1.875rem; height: 1.875rem; margin: -.9375rem; border-radius: 50%;
   border: 1.5px dashed color-mix(in oklab, transparent, var(--tone) 55%); cursor: grab;
@@ -348,21 +354,22 @@ numbers2d.style = `
   .numbers td[data-output] { padding: 1px 3px; }
 }
 `;
-winner.style = `.note.most { min-height: 3.2em; }`;
+winner.style = `.note.most { min-height: 3.2em; }
+.rays { margin: 4px 0 0; max-width: 28rem; font-size: var(--size-small); min-height: 2.9em; }
+`;
 
 export default live(
   "A query among keys, live",
   (ui) => [
     ui.words(),
     ui.sides(
-      ui.use(field2d),
+      ui.boxed("side", ui.use(field2d), ui.use(queryLengths), ui.use(winner)),
       ui.boxed(
         "side",
         ui.use((widget) =>
           choice(widget, "score", "the score is the", widget.spec.vocabularies.score),
         ),
         ui.use(numbers2d),
-        ui.use(winner),
         ui.explanation(),
       ),
     ),

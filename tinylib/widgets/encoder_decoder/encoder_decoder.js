@@ -13,6 +13,7 @@ import {
   readout,
   sentence,
   translation,
+  translated,
 } from "../../live/ui/sentences.js";
 import { editableVector, strips } from "../../live/ui/vectors.js";
 
@@ -33,6 +34,9 @@ export async function program(run, { source, by }, spec) {
 // With the shipped weights, "the cat is happy ." and this entry moved to −1: "un chat", not "le
 // chat".
 const FIRST = 15;
+
+/** The sentence, as it is judged: all that this model has learned from end with a full stop. */
+const asSentence = (english) => (english.at(-1) === "." ? english : [...english, "."]);
 
 const quote = (words) => `“${words}”`;
 
@@ -90,9 +94,11 @@ function verdict(widget) {
     element: results("column", message, right),
     shows: "outputs",
     update(inputs, outputs) {
-      const english = widget.words("S", inputs);
+      const given = widget.words("S", inputs);
+      const english = asSentence(given);
       const found = compared(widget, english, outputs.tokens.data);
-      setText(message, judgement(widget, english, found));
+      const stop = given === english ? "" : " A sentence of this model ends with a full stop.";
+      setText(message, `${judgement(widget, english, found)}${stop}`);
       right.hidden = !found.truth || found.truth.join(" ") === found.french.join(" ");
       if (!right.hidden) glossed(words, found.truth, meanings(widget, found.truth));
     },
@@ -142,25 +148,14 @@ verdict.style = `
 }
 `;
 
-/** In the tour: the French, each word with its meaning, and what is wrong with it. */
-function toured(widget) {
-  const [list, message] = [h("ol.said.plain"), h("p.judged")];
-  return {
-    element: results("column", h("p.label", "Through 120 numbers:"), list, message),
-    shows: "outputs",
-    update(inputs, outputs) {
-      const english = widget.words("S", inputs);
-      const found = compared(widget, english, outputs.tokens.data);
-      glossed(list, found.french, meanings(widget, found.french));
-      found.faults.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault));
-      const lost = lostIn(widget, english, found.french);
-      const wrong = lost.length ? `✗ ${listed(lost)} got lost.` : "✗ Not what the English says.";
-      const fine = !lost.length && !found.faults.includes(true);
-      setText(message, fine ? "✓ No word is missing, and none too many." : wrong);
-    },
-  };
+/** What the tour shows: the French, each word with its meaning, and what is wrong with it. */
+function translationOf(widget, inputs, { tokens }) {
+  const english = asSentence(widget.words("S", inputs));
+  const { french: words, faults } = compared(widget, english, tokens.data);
+  const gone = lostIn(widget, english, words);
+  const lost = gone.length ? `✗ Lost: ${gone.join(", ")}.` : "";
+  return { words, below: meanings(widget, words), faults, lost };
 }
-toured.style = readout.style;
 
 export default live(
   "Into one vector and out again, live",
@@ -176,7 +171,7 @@ export default live(
         vocabulary: "target",
         gloss: meanings,
         faults: (widget, inputs, tokens) =>
-          compared(widget, widget.words("S", inputs), tokens).faults,
+          compared(widget, asSentence(widget.words("S", inputs)), tokens).faults,
       }),
       ui.use(verdict),
       ui.use(
@@ -190,6 +185,9 @@ export default live(
     query: -1,
     wide: true,
     answer: "ol.said:not(.plain)",
-    tour: (ui) => [ui.use(lengths, "source"), ui.use(toured)],
+    tour: (ui) => [
+      ui.use(lengths, "source"),
+      ui.use(translated, "Through 120 numbers:", translationOf),
+    ],
   },
 );

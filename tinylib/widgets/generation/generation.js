@@ -12,7 +12,6 @@ import { drop } from "../../live/ui/motion.js";
 import { format, percent, percentOf, within } from "../../live/ui/numbers.js";
 import { folded, live } from "../../live/ui/parts.js";
 import { paint } from "../../live/ui/pixels.js";
-import { dotsAt, plane } from "../../live/ui/plot.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import {
   attendsMostTo,
@@ -47,7 +46,7 @@ function resolve(branches, room, V) {
 
 /** What torch does in a kernel, in compute() of generation.py. */
 export async function program(run, values, spec, partly = (_make) => {}) {
-  const { prompt, temperature, k, p, seed, cached, branches, branch, place } = values;
+  const { prompt, temperature, k, p, seed, branches, branch, place } = values;
   const [V] = spec.limits.V;
   const maxLen = spec.facts.max_len;
   const room = maxLen - prompt.length;
@@ -56,13 +55,13 @@ export async function program(run, values, spec, partly = (_make) => {}) {
 
   const knobs = [temperature, k, p];
   const writeOne = async ({ length, taken }, each) => {
-    const key = JSON.stringify([prompt, knobs, seed, [...taken], length, cached]);
+    const key = JSON.stringify([prompt, knobs, seed, [...taken], length]);
     if (memory.written.has(key)) return memory.written.get(key);
     const [nodes, ids, choices] = [nodesOf(memory, prompt), [...prompt], []];
     for (let n = 0; n < length; n += 1) {
       const node = nodes.at(-1);
-      const isNew = !node.last[cached];
-      const last = await lastOf(run, memory, spec, nodes, ids, cached);
+      const isNew = !node.last;
+      const last = await lastOf(run, memory, spec, nodes, ids);
       const chosen = await chosenAt(run, node, last, { temperature, k, p }, numbers[n]);
       const token = taken.get(n) ?? chosen.token;
       choices.push({ token, surprise: -last.logProbs[token], last, chosen });
@@ -182,13 +181,8 @@ function luck(widget) {
 function writer(widget) {
   const { spec } = widget;
   const { max_len: maxLen } = spec.facts;
-  let asked = 0; // when
   const count = h("span.count");
-  const begin = () => {
-    asked = 0;
-  };
-  const attributes = { class: "main", "data-input": "branches", click: begin };
-  const go = h("button", attributes, "Write on");
+  const go = h("button", { class: "main", "data-input": "branches" }, "Write on");
   const written = autoContinue(widget, go, (field) => {
     if (!isWhole(widget)) return false;
     const length = wanted(widget) + 1;
@@ -199,7 +193,6 @@ function writer(widget) {
         `prompt, or take a new draw.`
       );
     }
-    asked = performance.now();
     widget.edit(field, (next) => {
       next.branches[Math.min(next.branch, next.branches.length - 1)][3] = length;
       next.place = 0; // the reader sees each choice as it is made
@@ -209,76 +202,19 @@ function writer(widget) {
   return {
     element: results("column", h("div.onward", go, written.halt, count), written.note),
     reset: () => written.stop(),
-    update(inputs) {
+    update() {
       const { T, N } = readBy(widget);
       setText(count, `${T} + ${N} of ${maxLen} characters, ${maxLen - T - N} left`);
       setAttribute(go, "aria-disabled", String(T + N >= maxLen)); // it keeps the focus
-      if (written.update() && asked && !widget.model.get("link_id")) {
-        // of a kernel only this is known
-        memoryOf(spec).pace[inputs.cached].set(T + N, performance.now() - asked);
-      }
-    },
-  };
-}
-
-const RECENT = 20; // tokens, over which a pace is a mean
-/**
- * How long each token took, against the length of the text before it: with the cache, and without.
- */
-function paces(widget) {
-  const { max_len: maxLen } = widget.spec.facts;
-  const [kinds, names] = [
-    ["true", "false"],
-    ["with the cache", "without"],
-  ];
-  const lines = ["with", "without"];
-  const plot = plane({ name: "pace-plot", x: [0, maxLen], y: [0, 10], height: 84, paths: lines });
-  const message = kinds.map((kind) =>
-    h("p", { class: `note pace ${kind === "true" ? "with" : "without"}`, "data-output": "" }),
-  );
-  let drawn = -1;
-  const element = h("div.column.speed", ...message, plot.element);
-  return {
-    element,
-    update() {
-      const { pace } = memoryOf(widget.spec);
-      const times = kinds.map((kind) => [...pace[kind]]);
-      const sum = times.flat(2).reduce((total, number) => total + number, 0);
-      if (sum === drawn) return;
-      drawn = sum;
-      const sorted = times
-        .flat()
-        .map(([, ms]) => ms)
-        .sort((a, b) => a - b);
-      const most = Math.max(
-        10,
-        10 * Math.ceil((1.25 * (sorted[Math.floor(0.97 * sorted.length)] ?? 0)) / 10),
-      );
-      plot.reach({
-        y: [0, most],
-        ticks: { x: [0, maxLen / 2, [maxLen, `${maxLen} characters`]], y: [[0, "ms"], most] },
-        grid: { x: [] },
-      });
-      times.forEach((entries, i) => {
-        const dots = entries.map(([length, ms]) => [length, Math.min(most, ms)]);
-        setAttribute(plot.paths[lines[i]], "d", dotsAt(dots));
-        const recent = entries.slice(-RECENT).map(([, ms]) => ms);
-        const mean = recent.reduce((total, ms) => total + ms, 0) / recent.length;
-        setText(
-          message[i],
-          recent.length
-            ? `${names[i]}: ${mean.toFixed(1)} ms, ${(1000 / mean).toFixed(0)} a second`
-            : `${names[i]}: not written yet`,
-        );
-      });
+      written.update();
     },
   };
 }
 
 // ---------------------------------------------------------------- the text
 
-/** The head that is shown on the text: the reader's, else the one that is offered. */
-const headOf = (widget) => widget.head ?? widget.spec.facts.head;
+/** The head that is shown on the text: a step's or the reader's, else the one that is offered. */
+const headOf = (widget) => widget.shown?.head ?? widget.head ?? widget.spec.facts.head;
 
 function choose(widget, place) {
   const { N } = readBy(widget);
@@ -362,6 +298,7 @@ function heads(widget) {
     chosen: () => headOf(widget),
     choose(i) {
       widget.head = i;
+      widget.shown = undefined;
       widget.repaint("outputs");
     },
     draw({ canvas, fresh }, view, i) {
@@ -547,32 +484,28 @@ function followed(widget) {
 const characterAt = (t) => ({ name: "page", row: 0, column: t });
 
 const STEPS = [
-  ({ S, read, chosen, afterPrompt, inputs: { cached }, code }) => ({
+  ({ S, read, chosen, afterPrompt, code }) => ({
     message:
       `${chosen} is chosen from what follows ${read}, character ${S}. ` +
-      (cached && afterPrompt
+      (afterPrompt
         ? `The model is fed ${read} alone: the ${S - 1} before it were read in earlier steps.`
-        : cached
-          ? `This is the first step, so the prompt is read: all ${S} characters at once.`
-          : `The cache is off, so that the model reads all ${S} characters again.`),
+        : `This is the first step, so the prompt is read: all ${S} characters at once.`),
     lit: [characterAt(S - 1)],
     code: code.read,
   }),
-  ({ S, L, read, afterPrompt, inputs: { cached }, code }) => ({
+  ({ S, L, read, afterPrompt, code }) => ({
     message:
       `In each of the ${L} blocks ${read} gets a query, a key and a value` +
-      (cached && afterPrompt ? "." : `, and so does each of the ${S - 1} characters before it.`),
+      (afterPrompt ? "." : `, and so does each of the ${S - 1} characters before it.`),
     lit: [characterAt(S - 1)],
     code: code.project,
   }),
-  ({ S, read, afterPrompt, inputs: { cached }, code }) => ({
+  ({ S, read, afterPrompt, code }) => ({
     message:
-      (cached && afterPrompt
+      (afterPrompt
         ? `Its key and its value are put behind the ${S - 1} that were kept, so that there are ` +
           `${S}.`
-        : cached
-          ? `The ${S} keys and values are kept for the steps to come.`
-          : `The ${S} keys and values are thrown away after this step.`) +
+        : `The ${S} keys and values are kept for the steps to come.`) +
       ` The query of ${read} is needed only now, so no query is kept.`,
     lit: [characterAt(S - 1)],
     code: code.append,
@@ -591,6 +524,7 @@ const STEPS = [
         `${most === S - 1 ? `${read} itself` : called(names[most])}.`,
       lit: [characterAt(most), characterAt(S - 1)],
       moves: most < S - 1 ? [{ from: characterAt(most), to: characterAt(S - 1) }] : [],
+      shows: { head },
       fills: [partsOf(widget, ".heads .small, .looks")],
       code: code.attend,
       table: {
@@ -648,12 +582,10 @@ const STEPS = [
       code: code.draw,
     };
   },
-  ({ widget, T, at, S, chosen, inputs: { cached } }) => ({
+  ({ widget, T, at, S, chosen }) => ({
     message:
       `Now ${chosen} is the last character, and the next step feeds it to the model: ` +
-      (cached
-        ? `one character instead of ${S + 1}, because ${S} keys and values are there already.`
-        : `with the ${S} before it, because nothing was kept. Tick the box, and follow it again.`),
+      `one character instead of ${S + 1}, because ${S} keys and values are there already.`,
     lit: [characterAt(T + at)],
     fills: [partsOf(widget, `.own > :nth-child(n + ${at + 1})`)],
     code: undefined,
@@ -729,16 +661,6 @@ writer.style = `
 .main { min-width: 5.75rem; font-weight: 600; border-color: var(--accent); min-height: 2rem; }
 .main[aria-disabled=true] { opacity: .5; cursor: default; }
 .told:empty { display: none; }
-`;
-paces.style = `${plane.style}
-.pace-plot { max-width: 23.75rem; }
-.pace-plot path { stroke-width: 3; }
-.pace-plot path.without { stroke: var(--vermilion); }
-.pace-plot .tick.x:nth-child(3) { transform: translate(-100%, 3px); }
-.pace { line-height: 1.4; font-size: var(--size-note); }
-.pace::before { content: ""; display: inline-block; width: .5625rem; height: .5625rem;
-  border-radius: 50%; margin-right: 7px; background: var(--blue); }
-.pace.without::before { background: var(--vermilion); }
 `;
 page.style = `${TEXT_STYLE}
 .page { height: 11.375rem; overflow-y: auto; }
@@ -825,8 +747,6 @@ export default live(
         ui.use(journey, { name, steps: STEPS, follow: followed, beside: ".side > .column" }),
         ui.use(fall),
         ui.use(folded, "What all heads attend to", ui.use(heads)),
-        ui.toggle("cached", "keep keys and values; if off, all is read again each time"),
-        ui.use(folded, "Time for each character", ui.use(paces), ({ cached }) => !cached),
         ui.explanation(),
       ),
     ),

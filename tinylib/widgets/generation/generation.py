@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from tinylib.generation import choose_next, generate, sample
@@ -105,7 +105,6 @@ def write(
     k: Int[Tensor, ""],
     p: Float[Tensor, ""],
     seed: Int[Tensor, ""],
-    cached: Bool[Tensor, ""],
     branches: Int[Tensor, "M 4"],
     branch: Int[Tensor, ""],
     place: Int[Tensor, ""],
@@ -121,7 +120,7 @@ def write(
     def written_with(length: int, taken: Mapping[int, int]) -> list[Pick]:
         text, choices = given, []
         for n in range(length):
-            last = reads(text, bool(cached))
+            last = reads(text, True)
             chosen = choose(last.logits, temperature, k, p, u[n])
             token = taken.get(n, int(chosen.token))
             choices.append(Pick(token, -last.log_probs[token], last, chosen))
@@ -171,7 +170,6 @@ class GenerationWidget(WritingWidget):
         p: float | Any = 1,
         seed: int | Any = 1,
         length: int = 60,
-        cached: bool = True,
         branches: Any = (),
         branch: int | Any = 0,
         place: int | Any = 0,
@@ -182,7 +180,6 @@ class GenerationWidget(WritingWidget):
             k=len(self.tokens()) if k is None else k,
             p=p,
             seed=seed,
-            cached=cached,
             branches=branches or [[0, 0, 0, length]],
             branch=branch,
             place=place,
@@ -229,13 +226,12 @@ class GenerationWidget(WritingWidget):
         k: Int[Tensor, ""],
         p: Float[Tensor, ""],
         seed: Int[Tensor, ""],
-        cached: Bool[Tensor, ""],
         branches: Int[Tensor, "M 4"],
         branch: Int[Tensor, ""],
         place: Int[Tensor, ""],
     ) -> Generated:
         knobs = (temperature, k, p, seed)
-        return write(cls.reader(), prompt, *knobs, cached, branches, branch, place)
+        return write(cls.reader(), prompt, *knobs, branches, branch, place)
 
     @classmethod
     def limits(cls) -> Limits:

@@ -4,7 +4,7 @@ import { BOS } from "../../live/page/translator.js";
 import { results } from "../../live/ui/boxes.js";
 import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { h, readOnce, setAttribute, setHeat, setText, typeset } from "../../live/ui/dom.js";
-import { chance, explainable, logOf, weighed } from "../../live/ui/explain.js";
+import { chance, explainable, logOf, partsOf, weighed } from "../../live/ui/explain.js";
 import { blocksOf, headMaps } from "../../live/ui/heads.js";
 import { journey } from "../../live/ui/journey.js";
 import { textOfEach } from "../../live/ui/models.js";
@@ -350,9 +350,10 @@ function hover(widget, place) {
 
 // ---------------------------------------------------------------- the heads
 
-/** The head that is shown on the text: the reader's, else the one that is offered. */
-function headOf(widget, { variant, L, H }) {
-  return Math.min(widget.heads?.[variant] ?? widget.spec.facts.models[variant].head, L * H - 1);
+/** The head that is shown on the text: a step's or the reader's, else the one that is offered. */
+function headOf({ shown, heads: own, spec }, { variant, L, H }) {
+  const head = shown?.head ?? own?.[variant] ?? spec.facts.models[variant].head;
+  return Math.min(head, L * H - 1);
 }
 
 /** The text, tinted by what one head attends to from the chosen token; and in words. */
@@ -463,6 +464,7 @@ function heads(widget) {
     chosen: (view) => headOf(widget, view),
     choose(i) {
       widget.heads = { ...widget.heads, [widget.inputs.variant]: i };
+      widget.shown = undefined;
       widget.repaint("outputs");
     },
     draw({ canvas, markRow, fresh }, view, i) {
@@ -515,7 +517,7 @@ function followed(widget) {
   return { ...view, widget, t, token: called(view.names[t]), best, code, width };
 }
 
-const ATTENDED = ".gazed, .gaze-of .note, .large .pixel-map"; // what shows the chosen head
+const ATTENDED = ".gazed, .gaze-of .note, .large .pixel-map"; // by the head that is shown
 const NEXT = { name: "next", row: 0 };
 const cellOf = ({ first }, t) => ({ name: "text", row: 0, column: t - first });
 
@@ -534,7 +536,6 @@ const attendStep = (of, begin, line) => (view) => {
   const { widget, H, L, names, t, first, token, code } = view;
   const layers = of(L);
   const heads = layers.flatMap((layer) => Array.from({ length: H }, (_, h) => layer * H + h));
-  const shown = Math.floor(headOf(widget, view) / H);
   const found = favourites(view, heads);
   const [{ head, most, weight }] = found;
   const nameOf = (i) => (layers.length > 1 ? `block ${Math.floor(i / H)}, ` : "") + `head ${i % H}`;
@@ -545,7 +546,8 @@ const attendStep = (of, begin, line) => (view) => {
       `gives to ${most === t ? `${token} itself` : called(names[most])}.`,
     lit,
     moves: most < t && most >= first ? [{ from: cellOf(view, most), to: cellOf(view, t) }] : [],
-    fills: [blocksOf(widget, [layers[0], layers.at(-1) + 1], shown, ATTENDED)],
+    shows: { head },
+    fills: [blocksOf(widget, [layers[0], layers.at(-1) + 1]), partsOf(widget, ATTENDED)],
     code: code[line],
     table: {
       labels: found.slice(0, SHOWN).map((one) => `${nameOf(one.head)}: ${called(names[one.most])}`),

@@ -3,23 +3,28 @@ import { ownTextOf, setOwnText, trains } from "../../live/page/trainer.js";
 import { results } from "../../live/ui/boxes.js";
 import { shareCard } from "../../live/ui/card.js";
 import { radio } from "../../live/ui/controls.js";
-import { AS_IS, AS_TYPED, h, setAttribute, setText } from "../../live/ui/dom.js";
+import { AS_IS, AS_TYPED, h, setAttribute, setText, notifyPage } from "../../live/ui/dom.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { knob } from "../../live/ui/knobs.js";
 import { share } from "../../live/ui/links.js";
 import { animate } from "../../live/ui/motion.js";
 import { times, whole } from "../../live/ui/numbers.js";
-import { finish, folded, live } from "../../live/ui/parts.js";
+import { folded, live } from "../../live/ui/parts.js";
 import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
 import { fillList } from "../../live/ui/sentences.js";
 import { called } from "../../live/ui/texts.js";
 import { lossCurve, pastOf, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
+import { isToured } from "../../live/ui/widget.js";
 
 export const program = trains("gpt/gpt_trainer_task.js");
 
 const CORPORA = ["our stories", "Shakespeare", "your own"];
 const [STORIES, SHAKESPEARE, OWN] = [0, 1, 2];
-const OFFERED = { [OWN]: "Paste a text", [SHAKESPEARE]: "Shakespeare", [STORIES]: "our stories" };
+const OFFERED = { [OWN]: "Paste a text", [SHAKESPEARE]: "Shakespeare", [STORIES]: "Our stories" };
+const ABOUT = {
+  [SHAKESPEARE]: "Scenes of his plays, a million letters.",
+  [STORIES]: "3 000 little stories in plain words: who is where, and who has what.",
+};
 const LAYERS = 4;
 const IN_BOX = 20_000; // characters of a text that the box shows
 const LOOK_EVERY_MS = 3000; // ms between two looks: each takes as long as some steps
@@ -40,9 +45,12 @@ function corpus(widget) {
     spellcheck: "false",
     "aria-label": "your own text",
     placeholder: "Paste a text here: a book, a diary, messages … It stays in your browser.",
-    input: () => {
+    input: ({ inputType }) => {
       typed = true;
       setText(wrong, "");
+      const [few, least] = [isShort(), whole(facts.characters[0])];
+      setText(note, few ? `${whole(given().length)} of at least ${least} characters` : "");
+      if (inputType === "insertFromPaste" && !few) take(given()); // its beginning is then in sight
       widget.repaint("inputs");
     },
   });
@@ -51,6 +59,7 @@ function corpus(widget) {
     opened = { text, excerpt: text.length > IN_BOX ? box.value : "" };
   };
   const given = () => (opened.excerpt && box.value === opened.excerpt ? opened.text : box.value);
+  const isShort = () => given().length < facts.characters[0];
   const begin = (id) =>
     widget.edit(Symbol("corpus"), (next) => {
       next.corpus = id;
@@ -73,6 +82,7 @@ function corpus(widget) {
   const take = (text, file = "", fill = () => {}) => {
     const { error, text: kept, length, note: caution } = usable(text, facts.characters);
     setText(wrong, error ?? "");
+    setText(note, "");
     if (error) return false;
     fill();
     const all = text === opened.text && box.value === opened.excerpt;
@@ -113,6 +123,9 @@ function corpus(widget) {
       setText(wrong, error.message);
     }
   };
+  const open = h("button", { click: () => file.click() }, "Open a file");
+  const toured = isToured(widget.model);
+  const about = h("p.note.about");
   const file = h("input", {
     type: "file",
     hidden: true,
@@ -139,13 +152,16 @@ function corpus(widget) {
     box,
     wrong,
     note,
+    ...(toured ? [open] : []),
   );
-  widget.lacksText = () => wanted && !box.value;
+  widget.lacksText = () =>
+    (wanted || typed) && isShort() ? `First paste a ${box.value ? "longer " : ""}text` : "";
   widget.useTyped = () => !(wanted || typed) || take(given());
   const follow = () => {
     if (widget.inputs.corpus >= OWN && !typed) wanted = false;
     const now = wanted ? OWN : Math.min(widget.inputs.corpus, OWN);
     own.hidden = now !== OWN;
+    setText(about, ABOUT[now] ?? "");
     own.classList.toggle("used", !typed && widget.inputs.corpus >= OWN);
     const ownText = ownTextOf(stem);
     if (now === OWN && ownText && ownText.id !== shown) {
@@ -170,13 +186,15 @@ function corpus(widget) {
     if (ownText) take(ownText.text);
     else box.focus();
   };
-  const picks = [OWN, SHAKESPEARE, STORIES].map((i) => {
+  // A kernel can fetch any text, a copy of the site may have been built without one.
+  const there = widget.model.get("texts");
+  const lacksPlays = there && !there.includes("shakespeare");
+  const offered = toured && lacksPlays ? [OWN, STORIES] : [OWN, SHAKESPEARE, STORIES];
+  const picks = offered.map((i) => {
     // of one's own, the box below edits the corpus
     const edits = i === OWN ? "" : "corpus";
     const button = radio(widget, "corpus", i, { edits, choose: () => choose(i) });
-    // A kernel can fetch any text, a copy of the site may have been built without one.
-    const there = widget.model.get("texts");
-    const lacks = i === SHAKESPEARE && there && !there.includes("shakespeare");
+    const lacks = i === SHAKESPEARE && lacksPlays;
     button.disabled = lacks;
     const about = lacks ? "This copy of the site was built without Shakespeare’s text." : "";
     const pick = { class: "pick", title: about || false };
@@ -190,7 +208,7 @@ function corpus(widget) {
         { role: "radiogroup", "aria-label": "text to learn" },
         h("div.picks", ...picks.map((pick) => pick.element)),
       ),
-      h("button", { click: () => file.click() }, "Open a file"),
+      ...(toured ? [about] : [open]),
       file,
       own,
     ),
@@ -204,9 +222,8 @@ function corpus(widget) {
 corpus.style = `
 .begin { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
 .begin :is(.corpus, .corpus + .column, .corpus + .column > .bar) { display: contents; }
-.begin .own { order: 1; flex: 1 0 100%; }
+.begin :is(.own, .about:not(:empty)) { order: 1; flex: 1 0 100%; }
 .begin .bar > :not(.main) { order: 2; }
-.tour .begin > .column > .column { display: none; } /* runs are kept elsewhere */
 .begin .success { order: 3; flex: 1 0 100%; min-height: 1.5rem; }
 @container widget (max-width: 40rem) {
   .begin { gap: 8px; }
@@ -219,10 +236,21 @@ corpus.style = `
   solid var(--line); border-radius: 5px; padding: 6px 10px; }
 .own.used textarea { height: 3.4rem; min-height: 0; }
 .own :is(.wrong, .note):empty { display: none; }
+.own > button { align-self: start; }
 `;
 
-const stepOf = (widget, { steps }) =>
-  steps === 0 && pastOf(widget).loaded ? "as it was loaded" : `step ${whole(steps)}`;
+/** How far it had learned; in the tour, how long. */
+function stepOf(widget, { steps }) {
+  const { ms, loaded } = pastOf(widget);
+  if (isToured(widget.model)) return steps ? `after ${timeOf(ms ?? 0)}` : "before it learned";
+  return steps === 0 && loaded ? "as it was loaded" : `step ${whole(steps)}`;
+}
+
+/** What it continues; of a reader's longer line it reads no more than the end. */
+function givenOf({ model }, { given }) {
+  const [text, line] = [given.join(""), model.get("line") ?? ""];
+  return line.endsWith(text) ? line : text;
+}
 
 /** The snapshot that the reader goes back to, or the newest: what it wrote, and its weights. */
 const lookOf = (widget) => {
@@ -230,14 +258,22 @@ const lookOf = (widget) => {
   return snapshots.at(chosen < snapshots.length ? chosen : -1);
 };
 
+/** What was written; before the first step, line after line of it would mean nothing. */
+const textOf = ({ said, steps }) => (steps ? said.join("") : said.join("").replace(/\s+/g, " "));
+
 /** Note what is seen now, among what was seen before in this run. */
 function noted(widget, outputs) {
-  const { snapshots, steps, known } = pastOf(widget);
+  const { snapshots, steps, known: isNew } = pastOf(widget);
   const { weights } = outputs;
-  const [given, written] = [outputs.read, outputs.written].map((ids) => charactersOf(ids, outputs));
+  const known = charactersIn(outputs);
+  const typed = (i) => String.fromCodePoint(widget.inputs.beginning[i] ?? 0x25a1);
+  const given = Array.from(outputs.read.data, (id, i) => known[id] ?? typed(i));
+  const nameless = (id) =>
+    known.length < widget.spec.facts.V - 1 ? known[id % known.length] : "□";
+  const written = Array.from(outputs.written.data, (id) => known[id] ?? nameless(id));
   const last = snapshots.at(-1);
   const same = last && String([last.given, last.said]) === String([given, written]);
-  if ((!known && last) || same) return;
+  if ((!isNew && last) || same) return;
   if (last?.steps === steps) snapshots.pop(); // it only had another beginning
   const [count, R] = weights.shape;
   snapshots.push({ steps, given, said: written, heads: count / LAYERS, R, weights: weights.data });
@@ -246,6 +282,7 @@ function noted(widget, outputs) {
 /** What it continues: the reader's own words, or the first of the held-out text. */
 function beginning(widget) {
   const typing = Symbol("beginning");
+  const toured = isToured(widget.model);
   const [, most] = widget.spec.limits.C;
   const note = h("p.note", { role: "status" });
   const typed = () => Array.from(given.value, (character) => character.codePointAt(0));
@@ -253,13 +290,14 @@ function beginning(widget) {
     type: "text",
     ...AS_TYPED,
     "data-input": "beginning",
-    placeholder: "the held-out text, or yours",
+    placeholder: toured ? "a beginning of yours" : "the held-out text, or yours",
     input: () =>
       widget.edit(typing, (next) => {
         next.beginning = typed().slice(-most);
       }),
   });
-  const line = h("label.given", h("span.label", "It continues"), given);
+  const label = toured ? "Let it continue" : "It continues";
+  const line = h("label.given", h("span.label", label), given);
   return {
     element: h("div.column", line, note),
     update({ beginning: points }, { names }) {
@@ -274,7 +312,7 @@ function beginning(widget) {
         [
           ...(cut ? [`Only the last ${most} characters are read.`] : []),
           ...(strange.length
-            ? [`□ stands for what this text does not have: ${some.join(", ")}${more}.`]
+            ? [`It reads □ for what this text does not have: ${some.join(", ")}${more}.`]
             : []),
         ].join(" "),
       );
@@ -295,19 +333,16 @@ function versus(widget) {
     return { when, text, element: h(`div.column.${kind}`, h("p.head", when), text) };
   };
   const [before, now] = ["first", "newest"].map(column);
+  const toured = isToured(widget.model);
   const squares = h("span.squares");
   before.when.after(squares);
-  const rest = ({ names }) =>
-    names.data.length < widget.spec.facts.V - 1
-      ? "□: no character of this text"
-      : "□: one of the rarer characters";
   const write = (place, look) => {
     if (place.look === look) return;
     place.look = look;
     // Words, not letters: those of some scripts are joined, and an emoji may have several.
-    const words = look.said.join("").split(/(?<=\s)/);
+    const words = textOf(look).split(/(?<=\s)/);
     const parts = words.map((word) => Object.assign(h("span"), { textContent: word }));
-    place.text.replaceChildren(h("b", look.given.join("")), ...parts);
+    place.text.replaceChildren(h("b", givenOf(widget, look)), ...parts);
     if (place === before || look !== pastOf(widget).snapshots.at(-1)) return;
     const how = { duration: 240, fill: "backwards" };
     parts.forEach((part, i) => animate(part, [{ opacity: 0 }, {}], { ...how, delay: 30 * i }));
@@ -320,18 +355,19 @@ function versus(widget) {
       const [first] = pastOf(widget).snapshots;
       const look = lookOf(widget);
       if (!look) return;
-      setText(before.when, `Before: ${stepOf(widget, first)}`);
+      setText(before.when, toured ? "Before" : `Before: ${stepOf(widget, first)}`);
       write(before, first);
       const begun = look !== first;
       const newest = look === pastOf(widget).snapshots.at(-1);
-      setText(now.when, begun ? `${newest ? "Now" : "Then"}: ${stepOf(widget, look)}` : "Now");
+      const time = newest ? "Now" : "Then";
+      setText(now.when, begun ? `${time}${toured ? "," : ":"} ${stepOf(widget, look)}` : "Now");
       if (begun) write(now, look);
       else {
         now.look = undefined;
         now.text.replaceChildren(h("i", "What it writes while it learns appears here."));
       }
       const seen = begun ? [...first.said, ...look.said] : first.said;
-      setText(squares, seen.includes("□") ? rest(outputs) : "");
+      setText(squares, seen.includes("□") ? "□: one of the rarer characters" : "");
     },
   };
 }
@@ -346,7 +382,18 @@ versus.style = `
 .squares { color: var(--soft); font-size: var(--size-note); }
 .written :is(b, i) { color: var(--soft); font-weight: 400; }
 .written i { font-family: system-ui, sans-serif; font-size: var(--size-note); font-style: normal; }
-@container widget (max-width: 40rem) { .newest { order: -1; } }
+@container widget (max-width: 40rem) {
+  .frame:not(.tour) .newest { order: -1; }
+  .tour .begin .success { min-height: 3.2rem; }
+  .tour .begin .main { flex: 1 0 100%; }
+  .tour .versus { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; }
+}
+.tour .written { flex: none; min-height: 0; height: calc(9lh + 10px); padding-bottom: 0;
+  overflow: hidden; }
+@container widget (max-width: 40rem) {
+  .tour .written { padding: 6px 6px 0; font-size: var(--size-note); height: calc(13lh + 8px); }
+}
+.tour .squares, .tour:has(.own:not([hidden], .used)) .written > * { visibility: hidden; }
 `;
 
 /** A slider over all that it has written in this run. */
@@ -440,11 +487,11 @@ attention.style = `${headMaps.style}
 .pointed { min-height: 3em; margin: 0; }
 `;
 
-/** The ids as characters; what the model cannot tell apart is one square. */
-function charactersOf({ data }, { names }) {
-  const known = Array.from(names.data, (point) => String.fromCodePoint(point));
-  return Array.from(data, (id) => known[id] ?? "□");
-}
+/**
+ * What the ids stand for. In a text of fewer characters ids are left over: only a model that has
+ * not learned writes them, and there each stands for one of the characters once more.
+ */
+const charactersIn = ({ names }) => Array.from(names.data, (point) => String.fromCodePoint(point));
 
 const forms = ({ facts }) => facts.training.forms;
 const runName = (widget) => (inputs) =>
@@ -459,12 +506,17 @@ const runName = (widget) => (inputs) =>
 const RULES = [
   ["letters", "it now knows which letters are frequent."],
   ["pairs", "it now knows which letters follow each other."],
-  ["triples", "it now predicts better than a table of triples, which knows the last two letters."],
+  ["triples", "it now uses more than the last two letters, and words appear."],
 ];
 const beats =
   (n) =>
   (inputs, { valid, ngrams }) =>
     inputs.form !== NO_MASK && valid.data[0] < ngrams.data[n] && ngrams.data[n] > 0.1;
+/** The mean of the last losses until then. */
+const meanAt = ({ data }, end) => {
+  const some = data.slice(Math.max(0, end - 16), end);
+  return some.reduce((sum, loss) => sum + loss, 0) / some.length;
+};
 const BY_HEART = {
   name: "by heart",
   flag: "by heart",
@@ -475,16 +527,14 @@ const BY_HEART = {
     const values = measured.map(([, value]) => value);
     const best = Math.min(...values);
     const [since] = measured[values.indexOf(best)] ?? [0];
-    const meanAt = (end) => {
-      const some = losses.data.slice(Math.max(0, end - 16), end);
-      return some.reduce((sum, loss) => sum + loss, 0) / some.length;
-    };
-    const learns = meanAt(losses.data.length) < meanAt(since) - 0.02; // what it reads gets better
+    const learns = meanAt(losses, losses.data.length) < meanAt(losses, since) - 0.02; // as it reads
     return form !== NO_MASK && best < ngrams.data[0] && values.at(-1) > best + 0.05 && learns;
   },
 };
 export const success = {
   goal: "The goal: it predicts better than tables that count letters, pairs and triples.",
+  inTour: "After half a minute there is a picture to send.",
+  heartInTour: "It begins to repeat the text by heart: time to stop.",
   milestones: [
     BY_HEART,
     ...RULES.map(([name, sentence], n) => ({
@@ -501,13 +551,21 @@ function bar(widget) {
   const { facts, stem } = widget.spec;
   const size = facts.T * facts.batch;
   const per = (ms) => whole(Math.round((10 * size) / ms) * 100);
+  const isByHeart = (_inputs, { losses, valid }) =>
+    meanAt(losses, losses.data.length) < valid.data[0] / 4; // what it reads, beside what it has not
+  const inPlainWords = (one) =>
+    one === BY_HEART
+      ? { ...one, when: isByHeart, message: () => success.heartInTour }
+      : { ...one, message: (_crossed, ...seen) => one.message("", ...seen).replace(": it", "It") };
+  const milestones = success.milestones.map(inPlainWords);
+  const plainly = { ...success, goal: success.inTour, milestones };
   return trainingBar(widget, {
     chunkMs: LOOK_EVERY_MS,
-    success,
-    lacking: () => (widget.lacksText() ? "First paste a text" : ""),
+    success: isToured(widget.model) ? plainly : success,
+    lacking: () => widget.lacksText(),
     begin: () => widget.useTyped(),
     rateText: (ms) => `, ${per(ms)} characters/s`,
-    saved: {
+    saved: !isToured(widget.model) && {
       metadata: (_inputs, outputs) => ({
         config: facts.config,
         kind: "characters",
@@ -551,16 +609,26 @@ loss.style = lossCurve.style;
 
 const READY_STEPS = 300;
 const READY_MS = 30_000;
-const OWN_PAGE = "../../../../chapters/train.html"; // from where the site has this file
-const trainPage = () => new URL(OWN_PAGE, import.meta.url).href;
+const MORE_MS = 6000; // of training, until there is another picture
+const [TRAIN_PAGE, TOUR_PAGE] = ["train.html", "ten_minutes.html"];
+const CHAPTERS = "../../../../chapters/"; // from where the site has this file
+const pageOf = (name) => new URL(`${CHAPTERS}${name}`, import.meta.url).href;
 
-/** What was trained on, as the picture says it: [in its title, in its foot]. */
-function textNames({ stem }, id) {
-  if (id < OWN) return Array(2).fill(id === SHAKESPEARE ? "Shakespeare" : "little stories");
-  const length = Array.from(ownTextOf(stem)?.text ?? "").length;
-  const file = fileNames.get(id);
-  return ["my own text", file ? `“${file}”` : `${whole(length)} letters`];
+/** Where the tour is, for those who see a picture; a kernel has no site. */
+function tourAddress() {
+  const link = /** @type {HTMLLinkElement} */ (document.querySelector("link[rel=canonical]"));
+  return link ? new URL(TOUR_PAGE, link.href).href.replace("https://", "") : "";
 }
+
+/** What it has learned from, as the picture says it. */
+function textName({ stem }, id) {
+  if (id < OWN) return id === SHAKESPEARE ? "Shakespeare’s plays" : "3 000 little stories";
+  const length = Array.from(ownTextOf(stem)?.text ?? "").length;
+  return `my own text, ${fileNames.get(id) ?? `${whole(length)} letters`}`;
+}
+
+/** A text for a picture: it ends with a word, and has no empty lines. */
+const trimmed = (text) => text.replace(/\n+/g, "\n").replace(/\s+\S{0,12}$/, " …");
 
 const timeOf = (ms) => {
   const seconds = Math.max(1, Math.round(ms / 1000));
@@ -568,46 +636,66 @@ const timeOf = (ms) => {
 };
 
 /** The picture to share, and the link, in which no text of the reader's is. */
-function card(widget) {
-  const tour = widget.model.get("view") === "tour";
+function card(widget, goesOn = undefined) {
+  const tour = isToured(widget.model);
+  let looked = false; // the reader has asked for the picture
   const id = widget.model.get("link_id");
   let clock = 0; // when the run was last seen to go on
   let began = 0;
   let done; // the past of the run whose picture was announced
   widget.toShare = () => {
     const { inputs, ...state } = widget.state();
-    if (inputs.corpus >= OWN)
-      return { page: trainPage(), message: "It leads to this trainer. Your text stays with you." };
-    return { page: trainPage(), state: { inputs: { ...inputs, steps: 0 }, ...state } };
+    const page = pageOf(tour ? TOUR_PAGE : TRAIN_PAGE);
+    if (!tour && inputs.corpus < OWN)
+      return { page, state: { inputs: { ...inputs, steps: 0 }, ...state } };
+    const stays = inputs.corpus >= OWN ? " Your text stays with you." : "";
+    return { page, message: `It leads to this ${tour ? "tour" : "trainer"}.${stays}` };
   };
   const read = () => {
     const { snapshots, ms } = pastOf(widget);
     const [[first], now] = [snapshots, lookOf(widget)];
     if (!now) return null;
-    const [title, name] = textNames(widget.spec, widget.inputs.corpus);
-    const start = widget.inputs.beginning.length ? "" : "…"; // the held-out text begins anywhere
+    const name = textName(widget.spec, widget.inputs.corpus);
+    const own = widget.inputs.beginning.length > 0; // what is held out begins anywhere, in a word
+    const begun = (look) =>
+      own ? givenOf(widget, look) : look.given.join("").replace(/^\S*\s+(?=\S)/, "… ");
     const side = (look) => ({
       head: stepOf(widget, look),
-      text: `${start}${[...look.given, ...look.said].join("")}`,
+      text: trimmed(begun(look) + textOf(look)),
     });
     const ready = now !== first;
     return {
       ready,
       name: `my-gpt-step-${now.steps}.png`,
-      title: `I trained a GPT on ${title}`,
+      title: "I taught a machine to write",
       before: side(first),
       now: ready ? side(now) : { head: "step …", text: "" },
-      foot: `trained on ${name} in my browser${ms ? `, ${timeOf(ms)}` : ""}`,
+      foot: `It learned from ${name}${ms ? `, for ${timeOf(ms)}` : ""}, in my browser`,
       course: "The Road to GPT",
+      address: tourAddress() && `Teach one yourself: ${tourAddress()}`,
     };
   };
   const picture = shareCard(read, "Train some steps first: then there is a picture to share.");
-  if (tour && id)
-    picture.element.children[1].append(
-      h("button", { click: () => share(widget, id) }, "Copy link"),
-    );
+  const shares = picture.element.children[1];
+  if (tour && id) shares.append(h("button", { click: () => share(widget, id) }, "Copy link"));
+  const more = () => {
+    widget.goOn();
+    setTimeout(widget.rest, MORE_MS);
+  };
+  const another = h("button", { click: more }, "Another one");
+  if (tour) shares.append(another);
+  const stop = () => {
+    widget.rest();
+    looked = true;
+    widget.repaint("outputs");
+    const own = widget.inputs.corpus >= OWN ? " It shows lines of your text: read it first." : "";
+    picture.announce(`The training is paused, so that the picture stays.${own}`);
+    element.scrollIntoView({ block: "start" });
+  };
+  widget.el.addEventListener("tl:picture", stop);
+  const element = tour ? h("div.shared", goesOn.element, picture.element) : picture.element;
   return {
-    element: picture.element,
+    element,
     shows: "outputs",
     update() {
       const past = pastOf(widget);
@@ -619,14 +707,17 @@ function card(widget) {
         if (!clock) began = now;
         clock = now;
       }
-      picture.update();
+      const still = !(widget.streams || widget.behind || widget.model.get("unfinished"));
+      if (!tour || (looked && (still || element.hidden))) picture.update(); // it does not change
+      element.hidden = tour && !looked;
+      another.disabled = !still;
       const { steps, snapshots } = past;
       const late = widget.streams ? now - began > READY_MS : steps >= 20;
       if (done === past || snapshots.length < 2 || !(steps >= READY_STEPS || late)) return;
       done = past;
       const [before, after] = [snapshots[0], snapshots.at(-1)].map(({ said }) => said.join(""));
       const detail = { what: "card", steps, before, now: after };
-      finish(widget, detail);
+      notifyPage(widget, detail);
     },
   };
 }
@@ -638,8 +729,9 @@ card.style = `${shareCard.style}
 .proof > .column, .aside > * { min-width: 0; }
 .aside { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr));
   gap: 8px 16px; align-items: center; }
-.tour .card { grid-template-columns: minmax(0, 28rem) minmax(0, 1fr); gap: 8px 16px; }
+.tour .card { grid-template: auto 1fr / minmax(0, 30rem) minmax(0, 1fr); gap: 8px 16px; }
 .tour .card canvas { grid-row: 1 / span 2; }
+.shared { display: grid; gap: 12px; }
 .folds { display: flex; flex-wrap: wrap; gap: 8px 28px; }
 .folds > details[open] { flex: 1 0 100%; }
 .folds .bar { gap: 8px 12px; }
@@ -670,13 +762,17 @@ export default live(
   },
   {
     wide: true,
-    tour: (ui) => [ui.boxed("begin", ui.use(corpus), ui.use(bar)), ui.use(versus), ui.use(card)],
+    tour: (ui) => [
+      ui.boxed("begin", ui.use(corpus), ui.use(bar)),
+      ui.use(versus),
+      ui.use(card, ui.use(beginning)),
+    ],
   },
 );
 
 /** All tokens of the model, as its file names them: where there are fewer characters, fillers. */
 function alphabet(outputs, V) {
-  const names = Array.from(outputs.names.data, (point) => String.fromCodePoint(point));
+  const names = charactersIn(outputs);
   const more = times(V - names.length, (i) => String.fromCodePoint(0xf0000 + i));
   return [...names, ...more];
 }

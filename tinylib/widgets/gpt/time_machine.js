@@ -9,6 +9,7 @@ import { percent, whole } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { plane, through } from "../../live/ui/plot.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
+import { isToured } from "../../live/ui/widget.js";
 
 /** What torch does in a kernel, in compute() of time_machine.py. */
 export async function program(
@@ -57,6 +58,7 @@ const afterSteps = (steps) =>
   steps === 0 ? "before training" : `after ${whole(steps)} step${steps === 1 ? "" : "s"}`;
 
 const READ_MS = 2200; // ms: a text that is whole stays for so long before the next one comes
+const READ_IN_TOUR_MS = 1400; // ms: there are fewer things to see
 
 /** Whether all of the text is there that the chosen snapshot writes. */
 const isWhole = (widget) =>
@@ -71,7 +73,9 @@ function timeSlider(widget) {
   const { steps } = widget.spec.facts;
   const last = steps.length - 1;
   const offer = isCalm() ? "Step" : "Play";
-  let [begun, timer] = [false, 0];
+  const toured = isToured(widget.model); // then the first one is seen before
+  const stay = toured ? READ_IN_TOUR_MS : READ_MS;
+  let [begun, timer] = [toured, 0];
   let playing = ""; // the inputs that it has made last
   const go = (to) => {
     begun = true;
@@ -79,9 +83,13 @@ function timeSlider(widget) {
       next.step = to;
     });
   };
+  const plays = (on) => {
+    widget.stream(on, on);
+    if (toured) notifyPage(widget, { what: "film", plays: on });
+  };
   const stop = () => {
     clearTimeout(timer);
-    if (playing) widget.stream(false);
+    if (playing) plays(false);
     [playing, timer] = ["", 0];
     setText(play, offer);
   };
@@ -95,14 +103,14 @@ function timeSlider(widget) {
     const { step } = widget.inputs;
     if (!play.isConnected || JSON.stringify(widget.inputs) !== playing) stop();
     else if (isWhole(widget) && step === last) stop();
-    else if (isWhole(widget)) timer ||= setTimeout(() => show(step + 1), READ_MS);
+    else if (isWhole(widget)) timer ||= setTimeout(() => show(step + 1), stay);
   };
-  const slider = knob(widget, "step", "training step", {
+  const slider = knob(widget, "step", toured ? "rounds of practice" : "training step", {
     slide: (to) => {
       stop();
       go(to);
     },
-    describe: (step) => afterSteps(steps[step]),
+    describe: (step) => (toured ? whole(steps[step]) : afterSteps(steps[step])),
   });
   const press = () => {
     const from = begun ? widget.inputs.step + 1 : 0;
@@ -111,7 +119,7 @@ function timeSlider(widget) {
     else if (isCalm()) go(to);
     else {
       setText(play, "Pause");
-      widget.stream(true, true);
+      plays(true);
       show(to);
     }
   };
@@ -133,7 +141,7 @@ function timeSlider(widget) {
     ),
   );
   slider.called.append(play);
-  slider.element.append(h("div.stops", ...ticks));
+  if (!toured) slider.element.append(h("div.stops", ...ticks));
   return {
     element: h("div.time", slider.element),
     reset() {
@@ -163,13 +171,14 @@ function continuation(widget) {
   const given = h("span.given");
   const own = h("span.own");
   const when = h("span.label", { role: "status" });
-  const again = redraw(widget, "New draw");
   const luck = h("span.luck");
+  const toured = isToured(widget.model);
+  const drawn = toured ? [] : [h("span.drawn", luck, redraw(widget, "New draw"))];
   let done; // the outputs of the last snapshot that were told of
   return {
     element: h(
       "section.column",
-      h("div.line", when, h("span.drawn", luck, again)),
+      h("div.line", when, ...drawn),
       h(
         "p.page-of",
         { dir: "auto", "data-output": "", role: "group", "aria-label": "what it writes" },
@@ -181,7 +190,8 @@ function continuation(widget) {
       const letters = Array.from(written.data, (id) => tokens[id]);
       const text = Array.from(before.data, (id) => tokens[id]).join("");
       const known = which.data[0] === step && text === prompt ? letters.length : 0;
-      setText(when, `It writes, ${afterSteps(steps[step])}`);
+      const since = toured ? `after ${whole(steps[step])} rounds` : afterSteps(steps[step]);
+      setText(when, `It writes, ${since}`);
       setText(luck, `draw ${seed}`);
       setText(given, prompt);
       // what is on its way leaves the letters of before, pale, where none has come yet
@@ -337,6 +347,22 @@ function lossCurve(widget) {
   };
 }
 
+/** In the tour: among how many signs it hesitates, as the loss of each snapshot has it. */
+function doubts(widget) {
+  const letters = widget.spec.facts.curves.loss.map(Math.exp);
+  const all = widget.spec.sentences.prompt.length;
+  const message = h("p.label.doubts");
+  return {
+    element: message,
+    shows: "inputs",
+    update({ step }) {
+      const many = Math.round(letters[step]);
+      setText(message, `Of ${all} letters and signs, it is torn between about ${many}`);
+    },
+  };
+}
+doubts.style = ".doubts { margin: 0; min-height: 2lh; }";
+
 const ABILITIES = [
   [
     "unigram",
@@ -402,7 +428,8 @@ timeSlider.style = `
 .time .knob { max-width: none; grid-template: "label value" auto "track track" auto
   "stops stops" auto "about about" auto / minmax(0, 1fr) 8.5em; }
 @container widget (min-width: 53.75rem) {
-  .frame, .side { gap: 9px; }
+  .frame { padding-block: 9px; }
+  .frame, .side { gap: 7px; }
   .time .knob { grid-template: "label track value about" auto ". stops . ." auto
     / auto 1fr 10.5em 4.25rem; }
 }
@@ -506,7 +533,7 @@ export default live(
   "A GPT learns, live",
   (ui) => {
     const [time, written] = [ui.use(timeSlider), ui.use(continuation)];
-    if (ui.view === "tour") return [time, written, ui.use(lossCurve)];
+    if (ui.view === "tour") return [time, written, ui.use(doubts)];
     return [
       time,
       ui.sides(

@@ -683,9 +683,11 @@ offeredPairs.style = `
 .text-of { position: relative; display: flex; flex-direction: column; gap: 6px; min-width: 0; }
 .text-of > .column { flex-flow: row wrap; justify-content: space-between; }
 .text-of > .column > * { flex: 1 0 100%; min-width: 0; }
-.text-of > .column > :is(.counted, .known:not([open])) { flex: 0 1 auto; }
 .text-of > button { align-self: flex-start; }
 .text-of .counted { padding-top: 3px; }
+@container widget (min-width: 30rem) {
+  .text-of > .column > :is(.counted, .known:not([open])) { flex: 0 1 auto; }
+}
 @container widget (min-width: 53.75rem) {
   .pair { grid-template-columns: 1fr 1fr; }
   .text-of > .column { gap: 6px; }
@@ -730,7 +732,7 @@ threeRuns.style = `
   .runs :is(.bar, .share) { display: block; width: 100%; }
   .runs .bar { height: 8px; }
   .runs .share { text-align: left; }
-  .runs :is(thead td, tbody th) { width: 4.25rem; }
+  .runs :is(thead td, tbody th) { width: 4.875rem; }
   .runs td { padding: 4px 4px 0 0; }
 }
 `;

@@ -22,7 +22,7 @@ function printed(count) {
     : count
         .slice(from)
         .map((group, i) => (i ? String(group).padStart(3, "0") : String(group)))
-        .join(",");
+        .join("\u202f");
 }
 /** A number with the unit that leaves it at most three digits: 3.4 G. */
 function rough(value) {

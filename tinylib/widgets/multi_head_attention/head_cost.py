@@ -15,7 +15,7 @@ LENGTHS = [round(2 ** (i / 4)) for i in range(57)]  # 1 … 16384, evenly spread
 
 
 class Cost(NamedTuple):
-    """Counts as they are printed, in groups of three digits: 1,048,576 is (0, 0, 1, 48, 576).
+    """Counts as they are printed, in groups of three digits: 1 048 576 is (0, 0, 1, 48, 576).
 
     So each number is small enough for fp32, in which results travel to the page.
     """
@@ -77,8 +77,9 @@ def compute(
 
 
 def printed(groups: Int[Tensor, " 5"]) -> str:
-    """The count with a comma between thousands."""
-    return f"{sum(g * 1000**i for i, g in enumerate(reversed(groups.tolist()))):,}"
+    """The count with its thousands apart, as in 1 048 576."""
+    count = sum(g * 1000**i for i, g in enumerate(reversed(groups.tolist())))
+    return f"{count:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
 class HeadCostWidget(LiveWidget):

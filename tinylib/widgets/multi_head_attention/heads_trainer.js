@@ -5,7 +5,7 @@ import { gauge } from "../../live/ui/gauge.js";
 import { animate } from "../../live/ui/motion.js";
 import { weightKey } from "../../live/ui/keys.js";
 import { shaded } from "../../live/ui/look.js";
-import { listed, percent, times } from "../../live/ui/numbers.js";
+import { format, listed, percent, times } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { paint, pixelMap } from "../../live/ui/pixels.js";
 import {
@@ -67,6 +67,7 @@ function table(widget) {
     return { row, measured };
   });
   const names = h("ol", { "aria-hidden": "true" }, ...words.map((word) => h("li", word)));
+  const key = weightKey("");
   const about = h(
     "div.about",
     h(
@@ -74,7 +75,7 @@ function table(widget) {
       h("b", "Attention weights"),
       h("p", `in “${words.join(" ")}”.`),
       h("p", ...ABOUT),
-      weightKey(""),
+      key,
     ),
     names,
   );
@@ -101,10 +102,12 @@ function table(widget) {
       h("table.roles", h("thead", head), h("tbody", drawn, over, ...rows.map(({ row }) => row))),
     ),
     shows: "outputs",
-    update(_inputs, { accuracy, roles, weights }) {
+    update(_inputs, { accuracy, roles, weights, losses: { data: past } }) {
       const reached = reachedIn(widget).map(({ name }) => name);
       const [, H] = roles.shape;
       if (heads.length !== H) build(H);
+      const most = Math.max(...weights.data); // before training all are small
+      key.lastChild.textContent = most < 0.995 ? `${format(most)}, the largest` : "1";
       rows.forEach(({ row, measured }, q) => {
         measured.set(accuracy.data[q], reached.includes(`${questions[q]} answered`));
         setAttribute(measured.element, "data-value", String(accuracy.data[q]));
@@ -119,12 +122,15 @@ function table(widget) {
       for (const { role, top, map, i } of heads) {
         const own = weights.data.subarray(i * T * T, (i + 1) * T * T);
         const found = rolesOf(questions, roles, i);
-        setText(role, found.length ? listed(found) : "no role yet");
+        setText(
+          role,
+          found.length ? listed(found) : `${past.length ? "no role" : "not trained"} yet`,
+        );
         const kind = found.length ? kindOf(found[0]) : "";
         if (kind && top.className !== kind)
           animate(top, [{ transform: "scale(.3)" }, { transform: "none" }], { duration: 500 });
         setAttribute(top, "class", kind);
-        paint(map.canvas, own, T, { ink: "weight" });
+        paint(map.canvas, own, T, { ink: "weight", most });
         const best = found.map((question) => places[questions.indexOf(question)]);
         map.outline(
           words.map((_, t) => words.map((_w, s) => best.some((of) => of[t] === s))),
@@ -161,7 +167,7 @@ table.style = `${pixelMap.style}${gauge.style}
 .roles .gauge :is(.label, b) { font-size: var(--size-note); }
 .roles .drawn { align-items: start; margin-bottom: 4px; }
 .drawn .pixel-map { --gold: var(--text); width: calc(12 * var(--row)); max-width: 100%;
-  margin: 0 auto; }
+  border-color: var(--soft); margin: 0 auto; }
 .drawn .about { display: flex; gap: 10px; justify-content: space-between; }
 .drawn .about b { font-size: var(--size-note); color: var(--text); }
 .drawn .about p { margin: 2px 0 0; }

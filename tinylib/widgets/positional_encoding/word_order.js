@@ -152,9 +152,7 @@ function lineUp(widget) {
       setAttribute(right, "aria-label", `move ${words[widget.query]} right`);
       left.disabled = at === 0;
       right.disabled = at === order.length - 1;
-      const same = order.every((word, t) => word === t);
-      if (same) widget.leave(back);
-      back.disabled = same;
+      back.disabled = order.every((word, t) => word === t);
       shuffle.disabled = reverse.disabled = order.length === 1;
     },
   };
@@ -376,7 +374,8 @@ comparison.style = `
   .vectors.heat td span { width: 1.625rem; letter-spacing: -.7px; }
   .vectors.heat th button { padding: 0 3px 0 0; max-width: 2.8125rem; font-size: var(--size-small);
     letter-spacing: -.4px; min-width: 1.5rem; min-height: 1.5rem; }
-  .ways { min-width: 8px; margin: 0; }
+  .vectors[data-output=before] .entry { display: none; } /* the lines need the room */
+  .vectors[data-output=before] th { height: 1.9375rem; }
   /* the word above what has become of it */
   .vectors.heat td + th button { display: block; height: 1.875rem; line-height: 1rem;
     padding: 0 0 13px 3px; }
@@ -390,7 +389,6 @@ comparison.style = `
   .vectors.heat td span { width: 1.3125rem; font-size: .75em; letter-spacing: -.6px; }
   .vectors.heat th button { max-width: 2.375rem; }
   .vectors { --named: 2.5rem; }
-  .ways { min-width: 6px; margin: 0; }
 }
 `;
 

@@ -14,10 +14,10 @@ const LITTLE = 2; // GB: a device with less memory is not offered the model
 const STORE = "tinylib-model"; // where llama_file.js keeps what has come
 const [TEXT, CHAT, LENS] = [0, 1, 2]; // what is done with the model
 const MODES = ["text", "chat", "lens"];
-const STORED = "Computed by PyTorch in advance. Load the model, and it answers to your own texts.";
+const STORED = "Precomputed. Load the model, and it answers to your own texts.";
 const HERE =
-  "Computed in this page by 80 lines of JavaScript and one product in WebAssembly, on the file's " +
-  "own 4‑bit rows; tests hold it to PyTorch.";
+  "Computed here. 80 lines of JavaScript and one product in WebAssembly work on the file's own " +
+  "4‑bit rows; tests hold it to PyTorch.";
 
 // ---------------------------------------------------------------- who answers
 
@@ -500,12 +500,15 @@ function lens(widget) {
     widget.repaint();
   });
   const cell = () => [h("div", h("span", AS_IS), " ", h("small"))];
-  const make = (i) => namedRow([i ? `block ${i - 1}` : "embedding"], times(3, cell));
+  const make = (i) => {
+    const layer = rows.length - 1 - i; // the last block on top: what the model really predicts
+    return namedRow([layer ? `block ${layer - 1}` : "embedding"], times(3, cell));
+  };
   return {
     element: results("column", table),
     update({ text }) {
       if (session.mode === LENS) follow(text);
-      fillList(body, rows, make, (tr, { best }) =>
+      fillList(body, [...rows].reverse(), make, (tr, { best }) =>
         best.forEach(({ piece, p }, i) => {
           const [name, share] = tr.cells[i + 1].firstChild.children;
           setText(name, drawn(piece));
@@ -530,6 +533,25 @@ function luck(widget) {
     update: ({ seed }) => setText(name, `seed ${seed}`),
   };
 }
+
+/** What it draws by when it writes: without a model these would change nothing. */
+function drawing(widget, ...knobs) {
+  const session = sessionOf(widget);
+  const why = h("p.note", "Load the model: these say how it draws what it writes.");
+  const row = h("div.row", ...knobs.map((part) => part.element));
+  const element = h("fieldset.drawing", row, why);
+  return {
+    element,
+    update() {
+      /** @type {HTMLFieldSetElement} */ (element).disabled = !session.ready;
+      why.hidden = session.ready;
+    },
+  };
+}
+drawing.style = `
+.drawing { border: 0; margin: 0; padding: 0; min-width: 0; }
+.drawing:disabled > .row { opacity: .7; }
+`;
 
 loader.style = `
 .model { display: flex; flex-wrap: wrap; gap: 8px 14px; align-items: center; }
@@ -598,7 +620,8 @@ export default live(
     const [layers, talk] = [ui.use(lens), ui.use(chat)];
     const own = ui.column(ui.use(freeText, "text", "Your text", 2), ui.use(examples), next.cut);
     const both = ui.sides(ui.boxed("side", own, written), ui.boxed("side", next, layers));
-    const knobs = ui.row(
+    const knobs = ui.use(
+      drawing,
       ui.knob("temperature", "temperature", { step: 0.05, note: heats }),
       ui.knob("p", "top-p", { step: 0.01, note: nuclei }),
       ui.use(luck),

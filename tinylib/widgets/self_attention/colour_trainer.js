@@ -115,6 +115,11 @@ function weight(widget, t, s) {
 /** A sentence: to which words each word attends, and what it says. */
 function colouredSentence(widget) {
   const { colours: names } = widget.spec.facts;
+  const toured = isToured(widget.model); // then less is seen: shades, and no numbers
+  const whole = (...parts) => (toured ? [] : parts);
+  const caption = toured
+    ? "Dark: where each word looks. Framed: its partner"
+    : "attention weights: each row is a word that attends";
   const heads = times(8, () => coloured("over"));
   const rows = times(8, (t) => {
     const chip = coloured();
@@ -127,21 +132,25 @@ function colouredSentence(widget) {
       cells,
       message,
       wanted,
-      element: h("tr", h("th", { scope: "row" }, chip.element), ...cells, message, wanted),
+      element: h(
+        "tr",
+        h("th", { scope: "row" }, chip.element),
+        ...cells,
+        ...whole(message, wanted),
+      ),
     };
   });
   const table = h(
     "table.heat.weight.spoken",
     { "data-output": "weights" },
-    h("caption", "attention weights: each row is a word that attends"),
+    h("caption", caption),
     h(
       "thead",
       h(
         "tr",
         h("td"),
         ...heads.map(({ element }) => h("th", { scope: "col" }, element)),
-        h("th.says", { scope: "col" }, "says"),
-        h("th.says", { scope: "col" }, "wanted"),
+        ...whole(h("th.says", { scope: "col" }, "says"), h("th.says", { scope: "col" }, "wanted")),
       ),
     ),
     h("tbody", ...rows.map(({ element }) => element)),
@@ -153,7 +162,7 @@ function colouredSentence(widget) {
     next.example = (next.example + 1) % (widget.spec.limits.example[1] + 1);
   });
   return {
-    element: h("div.column.reading", h("div.scroll", table), h("div.bar", key, another)),
+    element: h("div.column.reading", h("div.scroll", table), ...whole(h("div.bar", key, another))),
     shows: "outputs",
     update(_inputs, outputs) {
       const [colours, numbers, partners] = ["colours", "numbers", "partners"].map(
@@ -167,7 +176,7 @@ function colouredSentence(widget) {
           const masked = entry(outputs, "scores", t, s) === -Infinity;
           setAttribute(cell, "class", masked ? "never" : s === partners[t] ? "gold" : "");
           setAttribute(cell, "data-value", String(value));
-          setText(cell.firstChild, value < 0.005 ? "" : format(value));
+          setText(cell.firstChild, toured || value < 0.005 ? "" : format(value));
           setHeat(cell, value);
         });
         const logits = times(4, (number) => entry(outputs, "logits", t, number));
@@ -200,7 +209,7 @@ colouredSentence.style = `${CHIPS}
 .reading { gap: 6px; align-items: flex-start; }
 .reading .bar { justify-content: space-between; width: 100%; }
 @container widget (max-width: 32.5rem) {
-  .spoken td span { width: 1.5rem; }
+  .spoken td span { width: 1.375rem; }
   .spoken .gold::after { border: 1.5px solid var(--text); outline: 0; }
   .spoken th[scope=row] { padding-right: 3px; }
   .spoken caption { white-space: normal; }
@@ -291,6 +300,10 @@ function matrix(
 matrix.style = `
 .sides { --left: 1.4fr; --right: 1fr; }
 .heat.signed.learned td span { width: 2.125rem; height: 1.3125rem; line-height: 1.3125rem; }
+@container widget (max-width: 32.5rem) {
+  .heat.signed.learned td span { width: 1.9375rem; }
+  .learned .asking { padding-right: 2px; }
+}
 .learned th[scope=row] { padding-right: 4px; text-align: right; vertical-align: middle; }
 .learned .asking { font-size: var(--size-small); color: var(--soft); text-align: right;
   padding-right: 6px; }
@@ -344,14 +357,14 @@ const GUESSING = Math.log(4);
 const ALL = 0.9995; // what is shown as 100 %
 
 /** What the map and the matrix show of what was found out, as far as it is seen in them. */
-function seenIn(outputs, withMatrix) {
+function seenIn(outputs) {
   const largest = (name, row, width) => {
     const values = times(width, (column) => entry(outputs, name, row, column));
     return values.indexOf(Math.max(...values));
   };
   const partners = [...outputs.partners.data];
   if (!partners.every((place, t) => largest("weights", t, 8) === place)) return "";
-  const product = withMatrix && times(4, (c) => largest("w_qk", c, 4) === c).every(Boolean);
+  const product = times(4, (c) => largest("w_qk", c, 4) === c).every(Boolean);
   const also = product ? ", and each colour of W_q W_kᵀ, too" : "";
   return ` Each row of the map has one dark cell${also}.`;
 }
@@ -363,18 +376,21 @@ function bar(widget, label = undefined) {
   return trainingBar(widget, {
     pause: EYE,
     label,
+    lacking: () => (isToured(widget.model) && reachedIn(widget).length ? "It has learned" : ""),
     success: {
-      goal:
-        "The goal: each word finds its partner, so that all " +
-        `${tests} test sentences are answered correctly.`,
+      goal: isToured(widget.model)
+        ? "It takes some seconds."
+        : "The goal: each word finds its partner, so that all " +
+          `${tests} test sentences are answered correctly.`,
       milestones: [
         {
           name: "found",
           flag: "finds its partner",
           when: (_inputs, { accuracy }) => accuracy.data[0] >= ALL,
           message: (crossed, outputs) =>
-            `${crossed}: all ${tests} test sentences are answered correctly.` +
-            seenIn(outputs, !isToured(widget.model)),
+            isToured(widget.model)
+              ? `It has learned: no mistake in ${tests} new sentences.`
+              : `${crossed}: all ${tests} test sentences are answered correctly.${seenIn(outputs)}`,
         },
       ],
       next: ({ form }) =>
@@ -389,8 +405,13 @@ function bar(widget, label = undefined) {
   });
 }
 bar.style = `${trainingBar.style}
-.tour { --room-on-phones: 3; } .tour .sides { --left: 1.5fr; --right: 1fr; }
-@container widget (max-width: 37.5rem) { .tour .seen > :last-child { display: none; } }
+.tour { --room: 2; --room-on-phones: 2; }
+.tour .spoken .never { background: none; }
+.tour .chip.chip :is(b, .letter) { display: none; }
+.tour .spoken th[scope=row] .name { position: static; width: auto; height: auto; clip-path: none; }
+@container widget (max-width: 37.5rem) {
+  .tour .spoken td span { height: 1.125rem; line-height: 1.125rem; }
+}
 `;
 
 /** The loss, against guessing; and against what a form cannot do without, if it were simpler. */
@@ -468,9 +489,6 @@ export default live(
   {
     wide: true,
     main: ".heat.weight, .gauge",
-    tour: (ui) => [
-      ui.use(bar, "Train"),
-      ui.sides(ui.use(colouredSentence), ui.boxed("side seen", ui.use(reached))),
-    ],
+    tour: (ui) => [ui.use(bar, "Train"), ui.use(colouredSentence)],
   },
 );

@@ -171,7 +171,7 @@ crossing.style = `
   .narrow > .knob > .called > :first-child { min-height: 1.5em; }
 }
 @container widget (min-width: 53.75rem) {
-  .frame { gap: 14px; padding: 10px 16px; }
+  .frame.frame { gap: 7px; padding: 8px 16px; }
   .gaze { flex-basis: auto; margin-right: 6px; }
   .frame.frame:has(> .plain) > .title-row { padding-right: 0; } /* it has no journey */
   .crossing:not(.plain) { display: grid; grid-template-columns: 1fr repeat(3, auto); gap: 0 12px; }
@@ -217,7 +217,7 @@ crossing.style = `
   .many ~ .lanes .heat.weight tbody th { min-width: 0; width: 6px; }
   .many ~ .lanes .heat.weight tbody th button { min-width: 6px; padding: 0; font-size: 0; }
   .sentence:has(~ .many) .gaze { max-width: 12em; }
-  .frame:has(.many) { gap: 8px; padding-block: 8px; }
+  .frame:has(.many) { gap: 7px; padding-block: 8px; }
 }
 `;
 

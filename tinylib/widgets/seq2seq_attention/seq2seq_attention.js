@@ -7,15 +7,8 @@ import { h, setText } from "../../live/ui/dom.js";
 import { chance, explainable, roveLines, weighed } from "../../live/ui/explain.js";
 import { LEAST, wordMap } from "../../live/ui/maps.js";
 import { format, listed, percentOf } from "../../live/ui/numbers.js";
-import { finish, live } from "../../live/ui/parts.js";
-import {
-  fillList,
-  glossed,
-  heldOut,
-  readout,
-  sentence,
-  translation,
-} from "../../live/ui/sentences.js";
+import { live } from "../../live/ui/parts.js";
+import { fillList, heldOut, sentence, translation, translated } from "../../live/ui/sentences.js";
 
 /** What torch does in a kernel, in compute() of seq2seq_attention.py. */
 export async function program(run, { source }, spec) {
@@ -365,32 +358,19 @@ wordsNext.style = `${candidateList.style}
 .chosen .label { margin: 0; }
 `;
 
-/** In the tour: the French, below each word the one that it attends to most, and what is wrong. */
-function toured(widget) {
-  const [list, message] = [h("ol.said.plain"), h("p.judged")];
+/** What the tour shows: below each French word the one that it attends to, and what is wrong. */
+function translationOf(widget, inputs, outputs) {
+  if (!answers(widget, inputs, outputs)) return undefined;
+  const { english, rows } = written(widget, inputs, outputs);
+  const french = rows.filter(({ ended }) => !ended);
+  const words = french.map(({ word }) => word);
   return {
-    element: results("column", h("p.label", "With attention:"), list, message),
-    shows: "outputs",
-    update(inputs, outputs) {
-      if (!answers(widget, inputs, outputs)) return;
-      const { english, rows } = written(widget, inputs, outputs);
-      const words = rows.filter(({ ended }) => !ended);
-      const texts = words.map(({ word }) => word);
-      const off = faults(widget, english, words);
-      glossed(
-        list,
-        texts,
-        words.map(({ most }) => `← ${english[most]}`),
-      );
-      off.forEach((fault, t) => list.children[t].classList.toggle("faulty", fault));
-      const lost = leftOut(missing(widget.spec.facts.dictionary, english, texts), english);
-      const fine = off.includes(true) ? "" : "✓ No word is missing, and none too many.";
-      setText(message, lost || fine);
-      if (inputs.source === widget.model.get("offered").at(-1)?.source) finish(widget);
-    },
+    words,
+    below: french.map(({ most }) => english[most]),
+    faults: faults(widget, english, french),
+    lost: leftOut(missing(widget.spec.facts.dictionary, english, words), english),
   };
 }
-toured.style = readout.style;
 
 export default live(
   "Translate and see what it attends to, live",
@@ -401,5 +381,10 @@ export default live(
       ui.boxed("side", ui.use(attentionMap), ui.explanation()),
     ),
   ],
-  { wide: true, main: ".mapped", answer: ".french", tour: (ui) => [ui.use(toured)] },
+  {
+    wide: true,
+    main: ".mapped",
+    answer: ".french",
+    tour: (ui) => [ui.use(translated, "Looking back:", translationOf)],
+  },
 );

@@ -26,6 +26,7 @@ import {
   tail,
   TEXT_STYLE,
 } from "../../live/ui/texts.js";
+import { isToured } from "../../live/ui/widget.js";
 
 // ---------------------------------------------------------------- what is computed
 
@@ -69,7 +70,7 @@ export async function program(run, values, spec, partly = (_make) => {}) {
     if (from !== first) nodes = nodesOf(memory, ids.slice(from));
     first = from;
     const read = ids.slice(from);
-    const [node, last] = [nodes.at(-1), await lastOf(run, memory, spec, nodes, read, true)];
+    const [node, last] = [nodes.at(-1), await lastOf(run, memory, spec, nodes, read)];
     const knobs = { temperature, ...ALL };
     const { adjusted, token } = await chosenAt(run, node, last, knobs, numbers[n]);
     const head = facts.head * read.length;
@@ -304,15 +305,17 @@ function stage(widget) {
   });
   const curve = svgPart("path");
   const curves = svgPart("svg", { class: "curves", "aria-hidden": "true" }, curve);
-  const paper = h("div.text.paper", { dir: "auto" }, before, line, curves);
+  const toured = isToured(widget.model); // then no look back is shown, and no sign of a new line
+  const paper = h("div.text.paper", { dir: "auto" }, before, line, ...(toured ? [] : [curves]));
   const note = h("p.note.looks");
+  const sign = toured ? "" : undefined;
   const place = (n) => Object.assign(h("span", { role: "option", id: `place-${n}` }), { place: n });
   const follow = followEnd(paper);
   let begun = false;
-  let written; // the outputs of the last text that the page was told of
 
   /** The curve runs above the line, or along the gaps between lines and the margin. */
   const draw = () => {
+    if (toured) return;
     const best = viewOf(widget).lookBack(cursorOf(widget));
     setAttribute(curve, "visibility", best ? "visible" : "hidden");
     if (!best) return;
@@ -333,31 +336,27 @@ function stage(widget) {
   resized(() => begun && draw(), paper);
 
   return {
-    element: results("column stage", paper, note),
+    element: results("column stage", paper, ...(toured ? [] : [note])),
     shows: "outputs",
     reset() {
       widget.cursor = undefined;
     },
-    update({ choices, prompt }) {
+    update({ choices }) {
       const { names, T, M, lookBack } = viewOf(widget);
-      const outputs = widget.model.get("outputs");
       widget.go ??= h("button"); // a page may show no button that writes on
       if (!begun) play.begin();
-      const asked = begun && choices.at(-1) === TO_LINE_END && isWhole(widget);
-      if (asked && written !== outputs)
-        notifyPage(widget, { what: "written", prompt, text: names.slice(T).join("") });
-      [begun, written] = [true, isWhole(widget) ? outputs : written];
+      begun = true;
       const cursor = cursorOf(widget);
-      const best = lookBack(cursor);
+      const best = toured ? null : lookBack(cursor);
       const heated = (item, t) => {
         setHeat(item, best?.at === t ? Math.sqrt(best.weight) : 0);
         const own = t >= T && t < T + M && choices[t - T] >= 0 ? " taken" : "";
         const later = play.hides() ? " unseen" : " later";
         return `${own}${t === T + cursor ? " at" : t > T + cursor ? later : ""}`;
       };
-      fillText(before, { names: names.slice(0, T), first: 0 }, () => h("span"), heated);
+      fillText(before, { names: names.slice(0, T), first: 0, sign }, () => h("span"), heated);
       const next = [...names.slice(T, T + M), ""]; // and the place of the next one
-      fillText(line, { names: next, first: 0 }, place, (item, n) => {
+      fillText(line, { names: next, first: 0, sign }, place, (item, n) => {
         setAttribute(item, "aria-selected", String(n === cursor));
         setAttribute(item, "aria-label", n === M ? "the next character" : visible(next[n]));
         return `${heated(item, T + n)}${n === M ? " caret" : ""}`;
@@ -376,6 +375,7 @@ const CANDIDATES = 6;
 function nexts(widget) {
   const label = h("span.label");
   const list = candidateList("the likeliest characters");
+  const note = isToured(widget.model) ? [] : [h("p.note.soft", CLICK)];
   const take = (token) => {
     const at = cursorOf(widget);
     const choices = [...widget.inputs.choices.slice(0, at), token];
@@ -394,13 +394,14 @@ function nexts(widget) {
     return h("li", candidateLine("button", button, {}));
   };
   return {
-    element: results("column nexts-of", label, list, h("p.note.soft", CLICK)),
+    element: results("column nexts-of", label, list, ...note),
     shows: "outputs",
     update() {
       const { shares, vocabulary, names, M, T } = viewOf(widget);
       const cursor = cursorOf(widget);
       const row = shares(cursor);
-      setText(label, `After “${tail({ names, kind: "", first: 0 }, T + cursor, 11)}” comes`);
+      const read = `“${tail({ names, kind: "", first: 0 }, T + cursor, 11)}”`;
+      setText(label, isToured(widget.model) ? "What comes next?" : `After ${read} comes`);
       setAttribute(list, "aria-busy", String(!row)); // the model has not answered
       list.inert = !row;
       if (!row) return;
@@ -514,20 +515,38 @@ textarea.line.line { min-height: 2.375rem; max-height: 7.5rem; }
 
 export default live("A small GPT that writes in this page", (ui) => {
   const paper = ui.use(stage);
-  const own = (others) =>
-    ui.row(ui.use(text, "prompt", "Your own beginning", begin), ui.use(others));
+  const box = (oneLine) => ui.use(text, "prompt", "Your own beginning", begin, oneLine);
   if (ui.view === "tour-next") return [ui.row(paper, ui.use(nexts))];
-  if (ui.view === "tour") return [paper, own(chips)];
+  if (ui.view === "tour") {
+    const line = box(true);
+    return [ui.boxed("asked", line, ui.use(write, line)), ui.use(chips), paper];
+  }
   const [bars, goOn] = [ui.use(nexts), ui.use(writer)];
   const knob = ui.knob("temperature", "temperature", { step: 0.05, also: redrawAll, note: heats });
   return [
     ui.row(paper, bars),
     ui.row(goOn, knob),
     { element: goOn.note },
-    own(offered),
+    ui.row(box(), ui.use(offered)),
     ui.use(about),
   ];
 });
+
+/** Write on from the line; if that is done already, write another text. */
+function write(widget, line) {
+  const click = () => {
+    const { prompt } = widget.inputs;
+    line.end();
+    const again = prompt && prompt === widget.inputs.prompt && viewOf(widget).M && isWhole(widget);
+    if (!again) return;
+    widget.edit(Symbol("write"), (next) => {
+      next.seed = (next.seed % widget.spec.limits.seed[1]) + 1;
+      begin(next, widget);
+    });
+  };
+  const button = h("button.main", { "data-input": "prompt", click }, "Write");
+  return { element: button, shows: "inputs", update() {} };
+}
 
 /** Texts to begin with. */
 function offered(widget) {
@@ -537,17 +556,24 @@ function offered(widget) {
 /** One text of each kind at least, for a page that offers few things. */
 function chips(widget) {
   const all = Object.values(widget.spec.facts.prompts).flatMap((group) => Object.keys(group));
-  const take = (prompt) =>
-    widget.edit(Symbol("offer"), (next) => {
+  const take = (prompt) => {
+    const change = (next) => {
       next.prompt = prompt;
       begin(next, widget);
-    });
+    };
+    for (const part of widget.parts) part.reset?.(); // what is half typed gives way
+    widget.edit(Symbol("offer"), change);
+  };
   const button = (prompt) =>
     h("button", { "data-input": "prompt", click: () => take(prompt) }, prompt.trim());
-  const few = [all[0], ...all.slice(-2)].map(button);
+  const few = [all[0], all.at(-2)].map(button);
   return { element: h("div.chips", ...few), shows: "inputs", update() {} };
 }
 chips.style = `
 .chips { display: flex; flex-wrap: wrap; gap: 8px; }
-textarea.line.line { min-height: 2.375rem; height: 2.375rem; }
+.asked { display: flex; gap: 8px; align-items: flex-start; }
+.asked > .column { flex: 1; min-width: 0; }
+.asked .main { color: var(--ground); background: var(--accent); min-height: 2.75rem; }
+textarea.line.line { min-height: 2.75rem; height: 2.75rem; }
+@media (hover: none) { .tour .nexts button { border-color: transparent; } }
 `;

@@ -498,7 +498,10 @@ function merged(widget) {
   const body = h("tbody");
   const box = h(
     "div.box.merges",
-    { tabindex: "0", role: "group", "aria-label": "all merges so far" },
+    {
+      ...{ tabindex: "0", role: "group", "aria-label": "all merges so far" },
+      scroll: () => box.classList.toggle("before", box.scrollTop > 4),
+    },
     h("table", columnHeads("id", "pair", "token", "count"), body),
   );
   const none = h("p.note", "None yet: press “Next merge”.");
@@ -606,13 +609,17 @@ chips.style = `
   font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .amounts b { color: var(--text); font-weight: 650; }
 .remark { max-width: none; min-height: 3em; line-height: 1.5; }
+.remark:empty { min-height: 0; }
 `;
 merged.style = `
 .merges { max-height: 11.25rem; }
+section:has(.remark:empty) + section .merges { max-height: 14.25rem; }
+.merges.before thead th::after { content: ""; position: absolute; inset: 100% 0 auto;
+  height: 1.5rem; background: linear-gradient(var(--ground), transparent); pointer-events: none; }
 .merges table { width: 100%; table-layout: fixed; }
 .merges th:first-child { width: 3.5rem; } .merges :is(th, td):last-child { width: 4rem; }
 .merges thead th { position: sticky; top: 0; background: var(--ground); text-align: left;
-  padding: 3px 9px; z-index: 1; }
+  padding: 3px 9px; z-index: 1; overflow: visible; }
 .merges :is(td, tbody th) { padding: 2px 9px; font-size: var(--size-note); text-align: left; }
 .merges :is(thead th, td):last-child { text-align: right; }
 `;

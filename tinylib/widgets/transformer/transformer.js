@@ -116,7 +116,10 @@ const KINDS = {
   encoder: { ends: [0, 0], from: "english", to: "english", about: "self-attention of the encoder" },
 };
 
-const translated = new WeakMap(); // outputs -> what they tell, for all parts that show it
+/** The kind that is shown: a step's, or the reader's. */
+const shownKind = ({ shown, kind }) => shown?.kind ?? kind ?? "cross";
+
+const viewOf = new WeakMap(); // outputs -> what they tell, for all parts that show it
 
 /**
  * What the outputs say, or null if they are not the answer to these inputs: the words on either
@@ -129,12 +132,12 @@ function answer(widget, inputs, outputs) {
   if (ids.length !== english.data.length || ids.some((id, s) => id !== english.data[s]))
     return null;
   if (inputs.start.some((id, t) => id !== tokens.data[t])) return null;
-  if (!translated.has(outputs)) {
+  if (!viewOf.has(outputs)) {
     const names = spec.vocabularies.target;
     const all = [...tokens.data];
     const french = all.map((id) => named(id, names));
     const before = ["the start", ...french.slice(0, -1)];
-    translated.set(outputs, {
+    viewOf.set(outputs, {
       english: wordsOf(spec, "source", inputs.source),
       french,
       before,
@@ -146,8 +149,8 @@ function answer(widget, inputs, outputs) {
       ),
     });
   }
-  const view = translated.get(outputs);
-  const kind = widget.kind ?? "cross";
+  const view = viewOf.get(outputs);
+  const kind = shownKind(widget);
   const at = {
     french: within(widget.at ?? longest(view), [0, view.ids.length - 1]),
     english: widget.query,
@@ -159,7 +162,7 @@ function answer(widget, inputs, outputs) {
     ...view,
     kind,
     at,
-    head: widget.heads[kind],
+    head: widget.shown?.head ?? widget.heads[kind],
     from: view[KINDS[kind].from],
     to: view[KINDS[kind].to],
     row: at[KINDS[kind].from],
@@ -199,8 +202,9 @@ function weightsOf({ shape: [, H, T, S], data }, { layer, head }) {
 /** Show this word, or this head, or this kind of attention. */
 function choose(widget, what) {
   const { at, kind, head } = what;
-  if (kind !== undefined) widget.kind = kind;
-  if (head !== undefined) widget.heads[widget.kind ?? "cross"] = head;
+  if (head !== undefined || (kind ?? shownKind(widget)) !== shownKind(widget))
+    [widget.kind, widget.shown] = [kind ?? shownKind(widget), undefined];
+  if (head !== undefined) widget.heads[widget.kind] = head;
   if (at?.french !== undefined) widget.at = at.french;
   if (at?.english !== undefined) widget.query = at.english;
   widget.repaint();
@@ -366,8 +370,8 @@ rivals.style = `
 /**
  * The kind of attention in which the words of that side attend: the one shown, if it is one.
  */
-const kindOf = ({ kind = "cross" }, side) =>
-  KINDS[kind].from === side ? kind : Object.keys(KINDS).find((name) => KINDS[name].from === side);
+const kindOf = (widget, side) =>
+  [shownKind(widget), ...Object.keys(KINDS)].find((name) => KINDS[name].from === side);
 
 /** Words to choose one of: by a click, or with the arrow keys. */
 function line(widget, side, lang, label) {
@@ -603,7 +607,7 @@ function kinds(widget) {
     "which attention",
     names.map((kind) => KINDS[kind].ends.map((end) => languages(widget)[end]).join(" → ")),
     {
-      read: () => names.indexOf(widget.kind ?? "cross"),
+      read: () => names.indexOf(shownKind(widget)),
       choose: (i) => choose(widget, { kind: names[i] }),
     },
   );
@@ -726,10 +730,12 @@ function largest({ outputs, t }, kind, layer) {
 
 const wordOf = (name, column) => ({ name, row: 0, column });
 
-/** The maps of this kind of attention in these blocks, if it is the kind that is shown. */
-const mapsOf = ({ widget, kind, head }, wanted, blocks) =>
-  kind === wanted ? [blocksOf(widget, blocks, head.layer, SHOWN)] : [];
-const SHOWN = ".atlas .word-map, .stage .caption, .chips span"; // by the chosen head
+/** What shows this head of this kind of attention, and the maps of these blocks. */
+const looks = ({ widget }, kind, layer, head, blocks) => ({
+  shows: { kind, head: { layer, head } },
+  fills: [blocksOf(widget, blocks), partsOf(widget, SHOWN)],
+});
+const SHOWN = ".atlas .word-map, .stage .caption, .chips span"; // by the head that is shown
 
 const STEPS = [
   (view) => ({
@@ -738,7 +744,6 @@ const STEPS = [
       "every word attended to all of them, so that each vector tells of its neighbours, too. " +
       "This is done once.",
     lit: [wordOf("english")],
-    fills: mapsOf(view, "encoder", [0, view.L]),
     code: view.code.encode,
   }),
   ({ french, t, fed, code }) => ({
@@ -761,7 +766,7 @@ const STEPS = [
           "only attend to itself.",
       lit: [wordOf("french", t), ...(most ? [wordOf("french", most - 1)] : [])],
       moves: most ? [{ from: wordOf("french", most - 1), to: wordOf("french", t) }] : [],
-      fills: mapsOf(view, "decoder", [0, 1]),
+      ...looks(view, "decoder", 0, head, [0, 1]),
       code: code.back,
     };
   },
@@ -775,7 +780,7 @@ const STEPS = [
         `${quote(english[most])}.`,
       lit: [wordOf("english", most), wordOf("french", t)],
       moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],
-      fills: mapsOf(view, "cross", [0, 1]),
+      ...looks(view, "cross", 0, head, [0, 1]),
       code: code.across,
     };
   },
@@ -797,7 +802,7 @@ const STEPS = [
         `gives to ${quote(english[most])}.`,
       lit: [wordOf("english", most), wordOf("french", t)],
       moves: [{ from: wordOf("english", most), to: wordOf("french", t) }],
-      fills: ["cross", "decoder"].flatMap((kind) => mapsOf(view, kind, [1, L])),
+      ...looks(view, "cross", L - 1, head, [1, L]),
       code: code.block,
     };
   },

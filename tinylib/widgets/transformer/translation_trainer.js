@@ -223,13 +223,15 @@ function crossing(widget) {
   return {
     element: map.element,
     shows: "outputs",
-    update() {
-      const { english, words } = viewOf(widget);
-      map.fill({ title: "What each French word attends to", across: english, rows: words });
+    update(_inputs, { losses }) {
+      const { english, words, steps = losses.data.length } = viewOf(widget);
+      const title = `What each French word attends to${steps ? "" : ", not trained yet"}`;
+      map.fill({ title, across: english, rows: words });
     },
   };
 }
 crossing.style = `${wordMap.style}
+.word-map tbody td { box-shadow: inset 0 0 0 .5px var(--line); }
 .success { --room: 1; --room-on-phones: 4; }
 .board { display: flex; flex-direction: column; gap: 14px; }
 .outcome { display: contents; }

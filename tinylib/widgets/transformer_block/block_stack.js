@@ -1,5 +1,5 @@
 import { h, setAttribute, setText } from "../../live/ui/dom.js";
-import { format } from "../../live/ui/numbers.js";
+import { format, formatTiny } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { plane, through } from "../../live/ui/plot.js";
 
@@ -55,7 +55,7 @@ function likeness(widget) {
         message,
         `After ${blocks} ${blocks === 1 ? "block" : "blocks"} of ${parts.join(", ")}: ${merged} ` +
           `(cosine ${format(all[blocks])}). The longest vector has the length ` +
-          `${format(longest.data[blocks])}; at the start it was ${format(longest.data[0])}.`,
+          `${formatTiny(longest.data[blocks])}; at the start it was ${format(longest.data[0])}.`,
       );
     },
   };

@@ -1,0 +1,3 @@
+from tinylib.widgets.kv_cache.race import RaceWidget
+
+__all__ = ["RaceWidget"]
