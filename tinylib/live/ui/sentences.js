@@ -449,4 +449,5 @@ lengths.style = `
 @container widget (max-width: 33rem) { .lengths .text { min-height: 2.6em; } }
 .longer { display: flex; gap: 12px; align-items: center; }
 .longer input { flex: 1; min-width: 0; min-height: 2.75rem; }
+.longer span { min-width: 8ch; text-align: right; }
 `;

@@ -187,7 +187,7 @@ export default live(
     answer: "ol.said:not(.plain)",
     tour: (ui) => [
       ui.use(lengths, "source"),
-      ui.use(translated, "Through 120 numbers:", translationOf),
+      ui.use(translated, "Keeps 120 numbers:", translationOf),
     ],
   },
 );

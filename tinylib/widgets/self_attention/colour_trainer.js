@@ -118,7 +118,7 @@ function colouredSentence(widget) {
   const toured = isToured(widget.model); // then less is seen: shades, and no numbers
   const whole = (...parts) => (toured ? [] : parts);
   const caption = toured
-    ? "Dark: where each word looks. Framed: its partner"
+    ? "Coloured: where each word looks. Framed: its partner"
     : "attention weights: each row is a word that attends";
   const heads = times(8, () => coloured("over"));
   const rows = times(8, (t) => {
