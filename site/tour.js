@@ -208,7 +208,7 @@
   }
   screens.forEach(listenTo);
 
-  /** The reader's line with a space after its last word, so that a word begins: there is a choice. */
+  /** The reader's line and a space: where a word begins there is a choice. */
   const lineToGoOn = () => kept.line.replace(/\S$/, "$& ");
 
   /** The end of the reader's line, from a word's beginning on: so much a model reads. */

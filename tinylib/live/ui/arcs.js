@@ -218,7 +218,8 @@ export function lookingBack(widget, answers) {
       setText(asked, `Which word comes before ${inQuotes(words.at(-1))}? The machine says`);
       answer(view, other, reply, correct);
       const meant = words[digits.indexOf(truth)];
-      const lost = `Without that head it says ${inQuotes(digit.textContent)}, not ${inQuotes(meant)}.`;
+      const now = `it says ${inQuotes(digit.textContent)}, not ${inQuotes(meant)}.`;
+      const lost = `Without that head ${now}`;
       setText(message, question.on ? "" : lost);
       return !question.on;
     }

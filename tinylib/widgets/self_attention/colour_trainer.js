@@ -252,7 +252,8 @@ function lookingAround(widget) {
       });
       const looks = times(8, (t) => {
         const weights = times(8, (s) => entry(outputs, "weights", t, s));
-        return `${names[colours[t]]} looks most at word ${weights.indexOf(Math.max(...weights)) + 1}`;
+        const most = weights.indexOf(Math.max(...weights)) + 1;
+        return `${names[colours[t]]} looks most at word ${most}`;
       });
       setAttribute(arcs, "aria-label", looks.join(", "));
     },
