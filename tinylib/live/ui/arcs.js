@@ -252,8 +252,8 @@ export function lookingBack(widget, answers) {
         one.classList.toggle("chosen", t === chosen);
       });
       power.checked = view.questions.at(-1).on;
-      const looksBack = ({ answered }) => answered[chosen]?.asked && answered[chosen].most < chosen;
-      const question = view.questions.findLast(looksBack);
+      const isEarlier = ({ answered }) => answered[chosen]?.asked && answered[chosen].most < chosen;
+      const question = view.questions.findLast(isEarlier);
       if (!question) {
         const first = chosen === 0 ? `${inQuotes(view.words[0])} is the first word: ` : "";
         setText(message, first && `${first}it has nothing to look back at.`);

@@ -268,8 +268,8 @@ lookingAround.style = `${CHIPS}
   margin: 4px 0 8px; }
 .around li { display: grid; justify-items: center; gap: 2px; min-width: 0; }
 .around .chip.chip { display: grid; justify-items: center; gap: 2px; }
-.around .chip .name { position: static; width: auto; height: auto; clip-path: none;
-  font-size: min(var(--size-small), 3.2cqw); }
+.around .chip .name { position: static; width: auto; height: auto; clip-path: none; }
+@container widget (max-width: 26.25rem) { .around .chip .name { letter-spacing: -.04em; } }
 .around .chip .letter.letter { display: none; }
 .around .chip i { width: 1.5rem; height: 5px; border-radius: 3px; }
 .around .chip b { font-size: var(--size-large); }
