@@ -4,7 +4,8 @@
   const KEPT = "road-to-gpt-tour"; // of this visit: the reader's line, and which screens are done
   // What each screen asks for, until it is done.
   const TO_DO = ["Press Write", "Choose a letter", "Press Play", "Choose “)”", "Use the switch"];
-  TO_DO.push("Answer, and move the slider", "Press Train", "Start training");
+  TO_DO.push("Choose an answer", "Press Train", "Start training");
+  const TRAINED = 6; // the screen on which a head is trained: there is nothing more to try
   const LETTERS = 3; // that the reader chooses on a screen where letters are chosen
   const WRITTEN = 12; // letters that go on from the reader's line: then they see how it goes on
   const WAIT = 2000; // ms after the page has come, before models are fetched unasked
@@ -81,6 +82,9 @@
     if (isLast) below.after(Object.assign(after, { tabIndex: -1 }));
     else below.prepend(after);
     headingOf(screen).tabIndex = -1;
+    const answered = () => here.has(i) || (note.textContent = "Move the slider");
+    for (const one of screen.querySelectorAll(".predict details"))
+      one.addEventListener("toggle", answered);
     const listen = (event) => finished(i, event.detail);
     screen.addEventListener("tl:done", listen);
     return button;
@@ -88,7 +92,10 @@
 
   let letters = 0;
   function finished(i, { what, prompt, plays } = /** @type {any} */ ({})) {
-    if (what === "film") return void screens[i].classList.toggle("plays", plays);
+    if (what === "film") {
+      screens[i].classList.toggle("plays", plays);
+      return here.has(i) && moreAt(i);
+    }
     if (i === screens.length - 1 && what !== "card") return; // the first words come before
     if (i === 0 && prompt) {
       kept.line = prompt;
@@ -101,10 +108,18 @@
     }
     if (!kept.done.includes(i)) kept.done.push(i);
     here.add(i);
-    const more = i < screens.length - 1 ? "Try more, or go on" : "";
-    if (!without.has(i)) notes[i].textContent = more;
+    moreAt(i);
     keep();
     show();
+  }
+
+  /** What can still be done on a screen that is done. */
+  function moreAt(i) {
+    if (without.has(i)) return;
+    const more = i === TRAINED ? "" : "Try more, or go on";
+    const watch = "Watch how it learns, or go on";
+    notes[i].textContent =
+      i === screens.length - 1 ? "" : screens[i].matches(".plays") ? watch : more;
   }
 
   /** A widget or its model has not come, or does not run here: the reader can go on without it. */
@@ -141,8 +156,7 @@
     screens.forEach((one, i) => {
       one.classList.toggle("now", i === now);
       one.classList.toggle("done", here.has(i));
-      const before = i < screens.length - 1 && kept.done.includes(i);
-      buttons[i].disabled = !(here.has(i) || before || without.has(i));
+      buttons[i].disabled = !(here.has(i) || without.has(i));
       dots[i].classList.toggle("done", kept.done.includes(i));
       if (i === now) dots[i].setAttribute("aria-current", "step");
       else dots[i].removeAttribute("aria-current");
@@ -194,19 +208,22 @@
   }
   screens.forEach(listenTo);
 
+  /** The reader's line and a space: where a word begins there is a choice. */
+  const lineToGoOn = () => kept.line.replace(/\S$/, "$& ");
+
   /** The end of the reader's line, from a word's beginning on: so much a model reads. */
   function endOfLine(most) {
-    const letters = [...kept.line];
+    const letters = [...lineToGoOn()];
     const end = letters.slice(-most).join("");
     return letters.length > most ? end.replace(/^\S*\s+(?=\S)/, "") : end;
   }
 
   /** The reader's line goes on to a screen that can go on with it, unless a run is under way. */
   async function handOn(screen) {
-    const { line } = kept;
-    const beginning = [...endOfLine(24).replace(/\s+$/, " ")].map((one) => one.codePointAt(0));
+    const line = lineToGoOn();
+    const beginning = [...endOfLine(24)].map((one) => one.codePointAt(0));
     const changes = {
-      hero: { prompt: line.replace(/\S$/, "$& "), choices: [] }, // a word begins: there is a choice
+      hero: { prompt: line, choices: [] },
       time_machine: { prompt: endOfLine(40) },
       gpt_trainer: { beginning },
     };
@@ -276,5 +293,9 @@
     if (/** @type {any} */ (own)?.model.get("inputs").steps) event.preventDefault(); // it would go
   });
   addEventListener("hashchange", show);
+  addEventListener("load", () => {
+    // an answer of before, which progress.js has marked, is open again with what it has led to
+    document.querySelectorAll(".predict .chosen").forEach((one) => one.setAttribute("open", ""));
+  });
   show();
 }

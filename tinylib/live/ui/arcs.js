@@ -3,7 +3,7 @@
 import { resized, scroller } from "./boxes.js";
 import { h, setAttribute, setText, svgPart, notifyPage } from "./dom.js";
 import { animate } from "./motion.js";
-import { format } from "./numbers.js";
+import { format, times } from "./numbers.js";
 import { fillList } from "./sentences.js";
 
 const TALL = 84; // px: the drawing's height
@@ -126,7 +126,7 @@ input.switch { appearance: none; position: relative; width: 2.375rem; height: 1.
 export const REPLY = `
 .said { width: 1.875rem; border-radius: 7px; text-align: center; font: 650 var(--size-text)/1.875rem
   var(--mono); background: color-mix(in oklab, var(--ground), var(--tone) 22%); }
-.said.wrong { text-decoration: line-through 2px; background: color-mix(in oklab, var(--ground),
+.said.wrong { background: color-mix(in oklab, var(--ground),
   var(--error) 22%); box-shadow: inset 0 0 0 1.5px var(--error); }
 `;
 
@@ -150,7 +150,6 @@ export function lookingBack(widget, answers) {
   setAttribute(arched, "aria-label", "no word is chosen yet");
   const line = h("div.tokens");
   const box = scroller({ class: "line", tabindex: "-1" }, arched, line);
-  const message = h("p.told", { role: "status" });
   const power = h("input.switch", {
     type: "checkbox",
     "data-input": "on",
@@ -159,13 +158,16 @@ export function lookingBack(widget, answers) {
         next.on[widget.spec.facts.head.at(-1)] = Number(power.checked);
       }),
   });
-  const [digit, verdict] = [h("b.said"), h("b.verdict")];
+  const [digit, verdict, reply, correct] = times(4, (i) => h(i % 2 ? "b.verdict" : "b.said"));
+  const asked = h("span");
   const asking = h(
     "div.asking",
     h("p", "What does “)” close? The machine says", digit, verdict),
+    h("p", asked, reply, correct),
     h("label", power, h("span", "the head that looks back from “)”")),
   );
   const switches = widget.model.get("view") === "tour-switch";
+  const message = h(switches ? "p.spoken-only" : "p.told", { role: "status" });
   let chosen; // the word that is tapped, or that the question is about
   let shown; // what springs or shakes once it is another
   const token = (t) => {
@@ -180,6 +182,7 @@ export function lookingBack(widget, answers) {
     const middles = [...line.children].map((one) => one.offsetLeft + one.offsetWidth / 2);
     setAttribute(arched, "width", String(line.scrollWidth));
     drawArc({ words: view.words, questions: [question] }, chosen, middles);
+    setAttribute(arched, "visibility", question.on ? "visible" : "hidden");
     const now = `${chosen} ${question.answered[chosen].predicted}`;
     if (now === shown || !middles[0]) return;
     if (shown && switches) animate(digit, SHAKE, { duration: 400 });
@@ -199,27 +202,33 @@ export function lookingBack(widget, answers) {
     }
   };
   let found = false; // the partner of a bracket has been looked for
-  const describe = ({ words, digits }, question) => {
-    const { predicted, truth, right, most, place } = question.answered[chosen];
+  /** It answers with the number that a word wears: each wears another one. */
+  const answer = (view, { predicted, right }, said, mark) => {
+    setText(said, view.words[view.digits.indexOf(predicted)] ?? `${predicted}`);
+    setText(mark, right ? "✓" : "✗");
+    setAttribute(said, "class", right ? "said" : "said wrong");
+  };
+  const describe = (view, question) => {
+    const { words, digits } = view;
+    const { truth, most, place } = question.answered[chosen];
     const word = inQuotes(words[chosen]);
     if (switches) {
-      // It answers with the number that a word wears: each wears another one.
-      const [said, meant] = [predicted, truth].map((one) => words[digits.indexOf(one)] ?? `${one}`);
-      setText(digit, said);
-      setText(verdict, right ? "✓" : "✗");
-      setAttribute(digit, "class", right ? "said" : "said wrong");
-      const now = `it says ${inQuotes(said)}, not ${inQuotes(meant)}.`;
-      const lost = `Without this head the machine no longer finds it: ${now}`;
+      answer(view, question.answered[chosen], digit, verdict);
+      const other = view.questions.find(({ name }) => name === "before").answered.at(-1);
+      setText(asked, `Which word comes before ${inQuotes(words.at(-1))}? The machine says`);
+      answer(view, other, reply, correct);
+      const meant = words[digits.indexOf(truth)];
+      const now = `it says ${inQuotes(digit.textContent)}, not ${inQuotes(meant)}.`;
+      const lost = `Without that head ${now}`;
       setText(message, question.on ? "" : lost);
       return !question.on;
     }
     const closing = isBracket(words[chosen]) && place < chosen;
     found ||= closing;
-    const back = most < chosen ? "back " : "";
     const next = found ? "" : " Now choose “)”.";
     setText(
       message,
-      `${word} looks ${back}most at ${inQuotes(words[most])}, ${RELATIONS[question.name]}.${next}`,
+      `${word} looks back most at ${inQuotes(words[most])}, ${RELATIONS[question.name]}.${next}`,
     );
     return closing;
   };
@@ -243,9 +252,14 @@ export function lookingBack(widget, answers) {
         one.classList.toggle("chosen", t === chosen);
       });
       power.checked = view.questions.at(-1).on;
-      const asked = view.questions.filter(({ answered }) => answered[chosen]?.asked);
-      const question = asked.findLast((one) => one.name !== "after") ?? asked[0]; // it looks back
-      if (!question) return;
+      const isEarlier = ({ answered }) => answered[chosen]?.asked && answered[chosen].most < chosen;
+      const question = view.questions.findLast(isEarlier);
+      if (!question) {
+        const first = chosen === 0 ? `${inQuotes(view.words[0])} is the first word: ` : "";
+        setText(message, first && `${first}it has nothing to look back at.`);
+        setAttribute(arched, "visibility", "hidden");
+        return;
+      }
       setAttribute(message.parentElement, "class", `looking h${question.head}`);
       draw(view, question);
       if (describe(view, question)) notifyPage(widget);
@@ -262,7 +276,7 @@ lookingBack.style = `${arcDrawing.style}${POWER}${REPLY}
   border-radius: 8px; font-size: inherit; font-weight: 550; place-items: center; }
 .tokens > span.token { padding: 0; }
 .token.chosen { box-shadow: 0 0 0 2px var(--accent); }
-.asking p { margin: 0 0 14px; }
+.asking p { margin: 0 0 10px; }
 .asking label { display: inline-flex; gap: 10px; align-items: center; cursor: pointer;
   min-height: 2.75rem; }
 .asking .said { display: inline-block; margin: 0 8px; padding: 0 .5em; width: auto;

@@ -412,9 +412,13 @@ translated.style = `${readout.style}
 }
 `;
 
-/** In the tour: a slider through the sentences that are offered, by their number of words. */
-export function lengths(widget, name) {
-  const size = (text) => wordsOf(widget.spec, name, text).filter((word) => word !== ".").length;
+/**
+ * In the tour: a slider through the sentences that are offered, by their number of words, and the
+ * one that is chosen, in which `lost(widget, inputs, outputs)` is marked, places of words.
+ */
+export function lengths(widget, name, lost) {
+  const read = (text) => wordsOf(widget.spec, name, text).filter((word) => word !== ".");
+  const size = (text) => read(text).length;
   const texts = [widget.first, ...widget.model.get("offered")]
     .map((inputs) => inputs[name])
     .sort((one, other) => size(one) - size(other));
@@ -433,20 +437,27 @@ export function lengths(widget, name) {
   });
   return {
     element: h("div.lengths", text, h("div.longer", track, count)),
-    shows: "inputs",
-    update(inputs) {
+    shows: "outputs",
+    update(inputs, outputs) {
       const words = `${size(inputs[name])} words`;
       track.value = String(texts.indexOf(inputs[name]));
       track.setAttribute("aria-valuetext", words);
       setText(count, words);
-      setText(text, inputs[name].replace(" .", "."));
+      const gone = lost(widget, inputs, outputs);
+      fillList(text, read(inputs[name]), "span", (span, word, s) => {
+        setText(span, word);
+        setAttribute(span, "class", gone.includes(s) ? "gone" : "");
+      });
     },
   };
 }
 lengths.style = `
 .lengths { display: grid; gap: 8px; }
-.lengths .text { margin: 0; font-weight: 650; line-height: 1.3; }
+.lengths .text { display: flex; flex-wrap: wrap; gap: 0 .3em; margin: 0; font-weight: 650;
+  line-height: 1.3; }
+.lengths .gone { text-decoration: line-through 2px var(--error); }
 @container widget (max-width: 33rem) { .lengths .text { min-height: 2.6em; } }
 .longer { display: flex; gap: 12px; align-items: center; }
 .longer input { flex: 1; min-width: 0; min-height: 2.75rem; }
+.longer span { min-width: 8ch; text-align: right; }
 `;

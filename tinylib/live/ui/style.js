@@ -21,9 +21,9 @@ const TOUR = `
   font-size: var(--size-text); }
 .tour .play { color: var(--ground); background: var(--accent); border-color: var(--accent); }
 @container widget (max-width: 37.5rem) {
-  .tour .paper { height: 11.5rem; }
+  .tour .paper { height: 10rem; }
   .tour .row > .stage .paper { height: 4.625rem; }
-  .tour .page-of.page-of { height: calc(6lh + 12px); }
+  .tour .page-of.page-of { height: calc(7lh + 10px); font-size: var(--size-note); }
 }
 `;
 

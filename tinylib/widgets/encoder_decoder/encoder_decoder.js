@@ -77,10 +77,15 @@ function judgement({ spec }, english, { french, truth, faults }) {
 
 /** The English words that no French word translates. */
 function lostIn({ spec: { facts } }, english, french) {
-  const { gone, few } = missing(facts.dictionary, english, french);
-  return [...gone, ...few.map(({ places }) => places.flat())].map((places) =>
+  return lostPlaces(facts, english, french).map((places) =>
     quote(places.map((s) => english[s]).join(" ")),
   );
+}
+
+/** The places in the English of what is not in the French. */
+function lostPlaces({ dictionary }, english, french) {
+  const { gone, few } = missing(dictionary, english, french);
+  return [...gone, ...few.map(({ places }) => places.flat())];
 }
 
 const meanings = ({ spec: { facts } }, words) => gloss(facts.glosses, words);
@@ -157,6 +162,13 @@ function translationOf(widget, inputs, { tokens }) {
   return { words, below: meanings(widget, words), faults, lost };
 }
 
+/** Where in the English the words are that the tour's translation has lost. */
+function goneOf(widget, inputs, { tokens }) {
+  const english = asSentence(widget.words("S", inputs));
+  const { french } = compared(widget, english, tokens.data);
+  return lostPlaces(widget.spec.facts, english, french).flat();
+}
+
 export default live(
   "Into one vector and out again, live",
   (ui) => [
@@ -186,8 +198,8 @@ export default live(
     wide: true,
     answer: "ol.said:not(.plain)",
     tour: (ui) => [
-      ui.use(lengths, "source"),
-      ui.use(translated, "Through 120 numbers:", translationOf),
+      ui.use(lengths, "source", goneOf),
+      ui.use(translated, "Keeps 120 numbers:", translationOf),
     ],
   },
 );

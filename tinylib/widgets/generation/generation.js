@@ -380,8 +380,8 @@ function candidates(widget) {
         cut,
         left === vocabulary.length
           ? `All ${left} characters may be drawn.`
-          : `${left} of ${vocabulary.length} characters may be drawn; the others had ` +
-              `${percent(gone)} together.`,
+          : `${left} of ${vocabulary.length} characters may be drawn; the model had given the ` +
+              `others ${percent(gone)} together.`,
       );
     },
   };

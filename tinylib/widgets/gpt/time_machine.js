@@ -58,7 +58,8 @@ const afterSteps = (steps) =>
   steps === 0 ? "before training" : `after ${whole(steps)} step${steps === 1 ? "" : "s"}`;
 
 const READ_MS = 2200; // ms: a text that is whole stays for so long before the next one comes
-const READ_IN_TOUR_MS = 1400; // ms: there are fewer things to see
+const READ_IN_TOUR_MS = 600; // ms, and so much more for each snapshot: letters need no reading
+const MORE_TO_READ_MS = 80;
 
 /** Whether all of the text is there that the chosen snapshot writes. */
 const isWhole = (widget) =>
@@ -74,7 +75,7 @@ function timeSlider(widget) {
   const last = steps.length - 1;
   const offer = isCalm() ? "Step" : "Play";
   const toured = isToured(widget.model); // then the first one is seen before
-  const stay = toured ? READ_IN_TOUR_MS : READ_MS;
+  const stay = (step) => (toured ? READ_IN_TOUR_MS + MORE_TO_READ_MS * step : READ_MS);
   let [begun, timer] = [toured, 0];
   let playing = ""; // the inputs that it has made last
   const go = (to) => {
@@ -103,7 +104,7 @@ function timeSlider(widget) {
     const { step } = widget.inputs;
     if (!play.isConnected || JSON.stringify(widget.inputs) !== playing) stop();
     else if (isWhole(widget) && step === last) stop();
-    else if (isWhole(widget)) timer ||= setTimeout(() => show(step + 1), stay);
+    else if (isWhole(widget)) timer ||= setTimeout(() => show(step + 1), stay(step));
   };
   const slider = knob(widget, "step", toured ? "rounds of practice" : "training step", {
     slide: (to) => {
@@ -357,11 +358,11 @@ function doubts(widget) {
     shows: "inputs",
     update({ step }) {
       const many = Math.round(letters[step]);
-      setText(message, `Of ${all} letters and signs, it is torn between about ${many}`);
+      setText(message, `It hesitates between about ${many} of ${all} letters`);
     },
   };
 }
-doubts.style = ".doubts { margin: 0; min-height: 2lh; }";
+doubts.style = ".doubts { margin: 0; min-height: 1lh; }";
 
 const ABILITIES = [
   [

@@ -1,6 +1,6 @@
 import { trains } from "../../live/page/trainer.js";
 import { action } from "../../live/ui/controls.js";
-import { h, mathText, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
+import { h, mathText, setAttribute, setHeat, setText, svgPart } from "../../live/ui/dom.js";
 import { gauge } from "../../live/ui/gauge.js";
 import { explainable, rove, sum, weighed } from "../../live/ui/explain.js";
 import { signedKey } from "../../live/ui/keys.js";
@@ -48,8 +48,8 @@ const UNSEEN =
 const CHIPS = `
 .chip { position: relative; display: inline-flex; gap: 5px; align-items: center; color: var(--text);
   font-size: var(--size-small); line-height: 1.2; --tone: var(--line); }
-.chip[data-hue="0"] { --tone: var(--blue); } .chip[data-hue="1"] { --tone: var(--vermilion); }
-.chip[data-hue="2"] { --tone: var(--green); } .chip[data-hue="3"] { --tone: var(--rose); }
+[data-hue="0"] { --tone: var(--blue); } [data-hue="1"] { --tone: var(--vermilion); }
+[data-hue="2"] { --tone: var(--green); } [data-hue="3"] { --tone: var(--rose); }
 .chip i { width: .6875rem; height: .6875rem; flex: none; border-radius: 50%;
   background: var(--tone); }
 .chip[data-hue=""] i { display: none; }
@@ -112,14 +112,15 @@ function weight(widget, t, s) {
   return weighed(what, scores, s, cells);
 }
 
+/** The number that word t says. */
+function answerOf(outputs, t) {
+  const logits = times(4, (number) => entry(outputs, "logits", t, number));
+  return logits.indexOf(Math.max(...logits));
+}
+
 /** A sentence: to which words each word attends, and what it says. */
 function colouredSentence(widget) {
   const { colours: names } = widget.spec.facts;
-  const toured = isToured(widget.model); // then less is seen: shades, and no numbers
-  const whole = (...parts) => (toured ? [] : parts);
-  const caption = toured
-    ? "Dark: where each word looks. Framed: its partner"
-    : "attention weights: each row is a word that attends";
   const heads = times(8, () => coloured("over"));
   const rows = times(8, (t) => {
     const chip = coloured();
@@ -132,25 +133,21 @@ function colouredSentence(widget) {
       cells,
       message,
       wanted,
-      element: h(
-        "tr",
-        h("th", { scope: "row" }, chip.element),
-        ...cells,
-        ...whole(message, wanted),
-      ),
+      element: h("tr", h("th", { scope: "row" }, chip.element), ...cells, message, wanted),
     };
   });
   const table = h(
     "table.heat.weight.spoken",
     { "data-output": "weights" },
-    h("caption", caption),
+    h("caption", "attention weights: each row is a word that attends"),
     h(
       "thead",
       h(
         "tr",
         h("td"),
         ...heads.map(({ element }) => h("th", { scope: "col" }, element)),
-        ...whole(h("th.says", { scope: "col" }, "says"), h("th.says", { scope: "col" }, "wanted")),
+        h("th.says", { scope: "col" }, "says"),
+        h("th.says", { scope: "col" }, "wanted"),
       ),
     ),
     h("tbody", ...rows.map(({ element }) => element)),
@@ -162,7 +159,7 @@ function colouredSentence(widget) {
     next.example = (next.example + 1) % (widget.spec.limits.example[1] + 1);
   });
   return {
-    element: h("div.column.reading", h("div.scroll", table), ...whole(h("div.bar", key, another))),
+    element: h("div.column.reading", h("div.scroll", table), h("div.bar", key, another)),
     shows: "outputs",
     update(_inputs, outputs) {
       const [colours, numbers, partners] = ["colours", "numbers", "partners"].map(
@@ -176,11 +173,10 @@ function colouredSentence(widget) {
           const masked = entry(outputs, "scores", t, s) === -Infinity;
           setAttribute(cell, "class", masked ? "never" : s === partners[t] ? "gold" : "");
           setAttribute(cell, "data-value", String(value));
-          setText(cell.firstChild, toured || value < 0.005 ? "" : format(value));
+          setText(cell.firstChild, value < 0.005 ? "" : format(value));
           setHeat(cell, value);
         });
-        const logits = times(4, (number) => entry(outputs, "logits", t, number));
-        const most = logits.indexOf(Math.max(...logits));
+        const most = answerOf(outputs, t);
         const right = most === numbers[partners[t]];
         setText(message.firstChild, `${most}`);
         setText(message.children[1], right ? "✓" : "✗");
@@ -217,6 +213,68 @@ colouredSentence.style = `${CHIPS}
   .spoken td.says span { padding-left: 2px; }
   .spoken td:not(.says) span { font-size: .75em; }
 }
+`;
+
+const [APART, ARC, LIFT] = [100, 200, 0.27]; // of the drawing: between two words, and its height
+
+/** In the tour: the words in one line, and arcs from each to where it looks. */
+function lookingAround(widget) {
+  const { colours: names } = widget.spec.facts;
+  const middle = (t) => APART * (t + 0.5);
+  const paths = times(64, (i) => {
+    const [from, to] = [middle(Math.floor(i / 8)), middle(i % 8)];
+    const top = ARC - 55 - LIFT * Math.abs(to - from);
+    return svgPart("path", { d: `M${from} ${ARC}C${from} ${top} ${to} ${top} ${to} ${ARC}` });
+  });
+  const box = { viewBox: `0 0 ${8 * APART} ${ARC}`, role: "img" };
+  const arcs = svgPart("svg", { ...box, "data-output": "weights" }, ...paths);
+  const words = times(8, () => ({ ...coloured(), mark: h("span.mark") }));
+  const items = words.map(({ element, mark }) => h("li", element, mark));
+  const about = "Each word wears its number. ✓: it names that of its partner. ✗: it does not.";
+  return {
+    element: h("div.column.around", arcs, h("ol.plain", ...items), h("p.note", about)),
+    shows: "outputs",
+    update(_inputs, outputs) {
+      const [colours, numbers, partners] = ["colours", "numbers", "partners"].map(
+        (name) => outputs[name].data,
+      );
+      paths.forEach((path, i) => {
+        const value = entry(outputs, "weights", Math.floor(i / 8), i % 8);
+        setAttribute(path, "data-hue", String(colours[Math.floor(i / 8)]));
+        setAttribute(path, "opacity", value.toFixed(3));
+        setAttribute(path, "stroke-width", (1 + 5 * value).toFixed(2));
+      });
+      words.forEach((word, t) => {
+        describeChip(word, colours[t], names[colours[t]], `${numbers[t]}`);
+        const right = answerOf(outputs, t) === numbers[partners[t]];
+        setText(word.mark, right ? "✓" : "✗");
+        setAttribute(word.mark, "class", right ? "mark right" : "mark");
+      });
+      const looks = times(8, (t) => {
+        const weights = times(8, (s) => entry(outputs, "weights", t, s));
+        const most = weights.indexOf(Math.max(...weights)) + 1;
+        return `${names[colours[t]]} looks most at word ${most}`;
+      });
+      setAttribute(arcs, "aria-label", looks.join(", "));
+    },
+  };
+}
+lookingAround.style = `${CHIPS}
+.around { gap: 2px; max-width: 40rem; margin: 0 auto; }
+.around svg { display: block; width: 100%; overflow: visible; }
+.around path { fill: none; stroke: var(--tone); stroke-linecap: round;
+  vector-effect: non-scaling-stroke; }
+.around ol { display: grid; grid-template-columns: repeat(8, 1fr); padding: 0; list-style: none;
+  margin: 4px 0 8px; }
+.around li { display: grid; justify-items: center; gap: 2px; min-width: 0; }
+.around .chip.chip { display: grid; justify-items: center; gap: 2px; }
+.around .chip .name { position: static; width: auto; height: auto; clip-path: none; }
+@container widget (max-width: 26.25rem) { .around .chip .name { letter-spacing: -.04em; } }
+.around .chip .letter.letter { display: none; }
+.around .chip i { width: 1.5rem; height: 5px; border-radius: 3px; }
+.around .chip b { font-size: var(--size-large); }
+.around .mark { color: var(--error); font-weight: 650; }
+.around .mark.right { color: var(--text); }
 `;
 
 /**
@@ -389,7 +447,7 @@ function bar(widget, label = undefined) {
           when: (_inputs, { accuracy }) => accuracy.data[0] >= ALL,
           message: (crossed, outputs) =>
             isToured(widget.model)
-              ? `It has learned: no mistake in ${tests} new sentences.`
+              ? `No mistake in ${tests} new sentences.`
               : `${crossed}: all ${tests} test sentences are answered correctly.${seenIn(outputs)}`,
         },
       ],
@@ -406,12 +464,6 @@ function bar(widget, label = undefined) {
 }
 bar.style = `${trainingBar.style}
 .tour { --room: 2; --room-on-phones: 2; }
-.tour .spoken .never { background: none; }
-.tour .chip.chip :is(b, .letter) { display: none; }
-.tour .spoken th[scope=row] .name { position: static; width: auto; height: auto; clip-path: none; }
-@container widget (max-width: 37.5rem) {
-  .tour .spoken td span { height: 1.125rem; line-height: 1.125rem; }
-}
 `;
 
 /** The loss, against guessing; and against what a form cannot do without, if it were simpler. */
@@ -489,6 +541,6 @@ export default live(
   {
     wide: true,
     main: ".heat.weight, .gauge",
-    tour: (ui) => [ui.use(bar, "Train"), ui.use(colouredSentence)],
+    tour: (ui) => [ui.use(bar, "Train"), ui.use(lookingAround)],
   },
 );

@@ -366,7 +366,9 @@ function translationOf(widget, inputs, outputs) {
   const words = french.map(({ word }) => word);
   return {
     words,
-    below: french.map(({ most }) => english[most]),
+    below: french.map(({ most, from }) =>
+      from[most] ? english.filter((_, s) => from[s]).join(" ") : english[most],
+    ),
     faults: faults(widget, english, french),
     lost: leftOut(missing(widget.spec.facts.dictionary, english, words), english),
   };
@@ -385,6 +387,6 @@ export default live(
     wide: true,
     main: ".mapped",
     answer: ".french",
-    tour: (ui) => [ui.use(translated, "Looking back:", translationOf)],
+    tour: (ui) => [ui.use(translated, "Looks back:", translationOf)],
   },
 );

@@ -13,6 +13,7 @@ import {
   svgPart,
   notifyPage,
 } from "../../live/ui/dom.js";
+import { animate } from "../../live/ui/motion.js";
 import { percentOf, times, whole } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
@@ -259,6 +260,7 @@ function player(widget) {
 
 // ---------------------------------------------------------------- the parts
 
+const TYPED_MS = 35; // for each letter
 const [TALL, LIFT] = [24, 8]; // px: a character's box, and how far a curve rises above it
 
 /** Where the word before the one that is being written ends, in a text; -1 if there is none. */
@@ -312,6 +314,16 @@ function stage(widget) {
   const place = (n) => Object.assign(h("span", { role: "option", id: `place-${n}` }), { place: n });
   const follow = followEnd(paper);
   let begun = false;
+  let [typed, since] = ["", 0]; // in the tour each letter is seen to be written, one by one
+  const type = ({ text, T }) => {
+    if (!typed.startsWith(text.slice(0, T)) || !text.startsWith(typed))
+      [typed, since] = [text.slice(0, T), performance.now()];
+    for (let n = typed.length - T; n <= text.length - T; n += 1) {
+      const duration = since + TYPED_MS * n - performance.now();
+      if (duration > 0) animate(line.children[n], [{ opacity: 0 }, { opacity: 0 }], { duration });
+    }
+    typed = text;
+  };
 
   /** The curve runs above the line, or along the gaps between lines and the margin. */
   const draw = () => {
@@ -361,6 +373,7 @@ function stage(widget) {
         setAttribute(item, "aria-label", n === M ? "the next character" : visible(next[n]));
         return `${heated(item, T + n)}${n === M ? " caret" : ""}`;
       });
+      if (widget.model.get("view") === "tour") type(viewOf(widget));
       follow(names);
       setAttribute(line, "aria-activedescendant", `place-${cursor}`);
       if (best) setText(note, describeLook(names.slice(0, T + cursor), best.at));
@@ -537,6 +550,7 @@ function write(widget, line) {
   const click = () => {
     const { prompt } = widget.inputs;
     line.end();
+    if (widget.unusable.size) return; // the line says what is wrong
     const again = prompt && prompt === widget.inputs.prompt && viewOf(widget).M && isWhole(widget);
     if (!again) return;
     widget.edit(Symbol("write"), (next) => {
@@ -574,6 +588,7 @@ chips.style = `
 .asked { display: flex; gap: 8px; align-items: flex-start; }
 .asked > .column { flex: 1; min-width: 0; }
 .asked .main { color: var(--ground); background: var(--accent); min-height: 2.75rem; }
-textarea.line.line { min-height: 2.75rem; height: 2.75rem; }
+textarea.line.line { min-height: 2.75rem; height: 2.75rem; resize: none; }
+@supports (field-sizing: content) { textarea.line.line { height: auto; max-height: 4.25rem; } }
 @media (hover: none) { .tour .nexts button { border-color: transparent; } }
 `;
