@@ -125,7 +125,8 @@ export function bugForm(place, name, table, exercise) {
       const lines = program.querySelectorAll("button");
       lines.forEach((one) => (one.disabled = true));
       const how = missed ? `You found it at line ${i}, after ${missed + 1} lines.` : "";
-      const should = bug.solution.filter((text) => !bug.lines.includes(text)).join("\n");
+      const missing = bug.solution.filter((text) => !bug.lines.includes(text));
+      const should = missing.map((text) => text.trim()).join("\n");
       const said = {
         kind: "right",
         message: `Line ${i} is wrong. ${bug.message}`,

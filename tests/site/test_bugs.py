@@ -66,15 +66,15 @@ def bug_form(visit: Visit) -> Locator:
 
 
 def test_a_wrong_line_teaches_and_the_right_one_is_kept(browser: Browser, site: str) -> None:
-    with new_context(browser, viewport={"width": 375, "height": 700}) as context:
+    with new_context(browser) as context:
         visit = Visit(context, site, CHAPTER)
+        visit.page.set_viewport_size({"width": 375, "height": 700})
         place = bug_form(visit)
         solution = POSED["self_attention", "causal_weights"].solution.rstrip().split("\n")
         lines = place.locator(".bug button.line")
         texts = lines.all_inner_texts()
-        (wrong,) = [i for i, text in enumerate(texts) if text not in map(str.strip, solution)] or [
-            i for i, text in enumerate(texts) if text.strip() not in {s.strip() for s in solution}
-        ]
+        right = {line.strip() for line in solution}
+        (wrong,) = [i for i, text in enumerate(texts) if text.strip() not in right]
         other = (wrong + 1) % len(texts)
         lines.nth(other).press("Enter")
         said = place.get_by_role("status").filter(has_text=f"Line {other + 1} is as it should be.")
