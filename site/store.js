@@ -6,7 +6,8 @@ const KEY = "road-to-gpt";
 /**
  * @typedef {{ sections: string[], of: number, answers: Record<string, number[]> }} Chapter
  * @typedef {{ tries?: number, solved?: "half" | "whole", picks?: string[], numbers?: string[],
- *   draft?: string, task?: string, form?: string, bugs?: string[] }} Exercise  task: what the draft was begun from
+ *   draft?: string, task?: string, form?: string, bugs?: string[], test?: string,
+ *   testTask?: string, tested?: boolean }} Exercise  task: what the draft was begun from
  * @typedef {{ version: 1, chapters: Record<string, Chapter>, last?: Record<string, string>,
  *   exercises?: Record<string, Exercise>, pieces?: Record<string, { text: string }> }} State
  */
@@ -92,7 +93,7 @@ const isExercise = (one) =>
   isOptional(one.numbers, (numbers) => all(numbers, "string")) &&
   isOptional(one.bugs, (bugs) => all(bugs, "string")) &&
   isOptional(one.draft, isText) &&
-  isOptional(one.form, isText) &&
+  [one.form, one.test, one.testTask].every((text) => isOptional(text, isText)) &&
   isOptional(one.task, isText);
 
 /** The state if it is one, under today's names; a file may hold anything.

@@ -208,14 +208,18 @@ def table(name: str, check: Exercise) -> dict[str, Any]:
             verdicts += [cases.number(f"{given}{right}"), yours.number(own)]
         else:
             verdicts += [-1, yours.number(verdict.example) if verdict.example else -1]
-    return {
-        "between": between,
-        "pieces": pieces,
-        "messages": [*messages],
-        "cases": [*cases],
-        "yours": [*yours],
-        "verdicts": verdicts,
-    } | numbers_to_write(check, cases)
+    return (
+        {
+            "between": between,
+            "pieces": pieces,
+            "messages": [*messages],
+            "cases": [*cases],
+            "yours": [*yours],
+            "verdicts": verdicts,
+        }
+        | ({"test": check.test} if check.test else {})
+        | numbers_to_write(check, cases)
+    )
 
 
 def said(table: dict[str, Any], place: int) -> tuple[str, str, str]:

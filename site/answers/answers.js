@@ -84,6 +84,10 @@ function formsOf(place, name, table) {
       title: "Find the bug",
       make: () => bugForm(place, name, table, exercise),
     },
+    test: {
+      title: "Write a test",
+      make: async () => (await import("./write.js")).writeForm(place, name, exercise, table.test),
+    },
     write: {
       title: "Write Python",
       make: async () => (await import("./write.js")).writeForm(place, name, exercise),
@@ -91,6 +95,7 @@ function formsOf(place, name, table) {
   };
   if (!table.numbers) delete forms.numbers;
   if (!bugsOf(table).length) delete forms.bug;
+  if (!table.test) delete forms.test;
   const panels = {};
   const tabs = Object.entries(forms).map(([form, { title }]) => {
     const tab = el("button", { type: "button", textContent: title, onclick: () => show(form) });

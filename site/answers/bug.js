@@ -145,7 +145,7 @@ export function bugForm(place, name, table, exercise) {
     const other = bugs.find(({ at }) => at.includes(i));
     const said = [el("p", {}, `Line ${i} is as it should be. `)];
     if (other) {
-      const contrast = `If it were wrong, for instance with \`${other.piece}\`, the program would give:`;
+      const contrast = `If it were wrong, for instance with \`${other.piece}\`, it would give:`;
       said[0].append(...words(contrast));
       said.push(el("pre", { textContent: outputs(other.example)[0].trimEnd(), tabIndex: 0 }));
     }

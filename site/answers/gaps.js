@@ -7,7 +7,7 @@ const LETTERS = { r: "right", w: "wrong", x: "raised" };
 
 /**
  * @typedef {{ between: string[], pieces: string[][], messages: string[], cases: string[],
- *   yours: string[], verdicts: number[], numbers?: any }} Table  see tests/gaps.py
+ *   yours: string[], verdicts: number[], numbers?: any, test?: string }} Table  see tests/gaps.py
  * @typedef {{ kept: () => import("../store.js").Exercise, tried: (right: boolean) => number,
  *   keep: (part: import("../store.js").Exercise) => void, said: HTMLElement,
  *   next: () => Node[], judge?: (source: string) => Promise<import("./python.js").Verdict> }}

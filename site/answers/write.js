@@ -22,26 +22,35 @@ function elsewhere(place) {
   return links.flatMap((link, i) => [i ? ", " : "", link.cloneNode(true)]);
 }
 
-/** The form, with the draft that was left.
+/** The form, with the draft that was left: of an answer, or, if there is a `model` of one, of a
+ * test that should pass the right program and fail the wrong ones.
  * @param {HTMLElement} place @param {string} name
- * @param {import("./gaps.js").Exercise} exercise */
-export function writeForm(place, name, exercise) {
-  const { starter } = place.dataset;
+ * @param {import("./gaps.js").Exercise} exercise @param {string} [model] */
+export function writeForm(place, name, exercise, model = "") {
+  const signature = /^def (.*):/.exec(place.dataset.starter)?.[1];
+  const starter = model
+    ? `def test(answer):\n    # it is called as ${signature}\n    assert ...`
+    : place.dataset.starter;
   const task = place.dataset.task ?? hashOf(starter);
+  const [draft, begun] = model ? ["test", "testTask"] : ["draft", "task"];
   const [stem, slug] = name.split("/");
   const heading = place.closest("section")?.querySelector("h1, h2, h3, h4");
   const title = heading?.textContent.replace(/#$/, "").trim() ?? slug;
   const left = exercise.kept();
-  let begunFrom = left.draft === undefined ? task : left.task;
+  let begunFrom = left[draft] === undefined ? task : left[begun];
   /** @type {string | undefined} */
   let putAway; // what was written before the reader started again, until something else is
   let waiting = 0; // until the draft is kept
   let checks = 0;
 
-  const { area, parts } = editor(left.draft ?? starter, `Your answer in Python: ${title}`, {
-    changed,
-    submit: check,
-  });
+  const { area, parts } = editor(
+    left[draft] ?? starter,
+    `Your ${model ? "test" : "answer"} in Python: ${title}`,
+    {
+      changed,
+      submit: check,
+    },
+  );
   const checkButton = el("button", { type: "button", textContent: "Check", onclick: check });
   const stopButton = el("button", { type: "button", textContent: "Stop", onclick: stop });
   const again = el("button", { type: "button", className: "quiet", onclick: startAgain });
@@ -60,6 +69,8 @@ export function writeForm(place, name, exercise) {
   };
   changedTask.append("began. ", see);
   stopButton.disabled = true;
+  const ours = el("details", { hidden: true }, el("summary", {}, "A test that finds them all"));
+  ours.append(el("pre", { textContent: model, tabIndex: 0 }));
 
   function label() {
     again.textContent = putAway === undefined ? "Start again" : "Back to what I wrote";
@@ -68,7 +79,7 @@ export function writeForm(place, name, exercise) {
   function keepDraft() {
     clearTimeout(waiting);
     waiting = 0;
-    if (putAway === undefined) exercise.keep({ draft: area.value, task: begunFrom });
+    if (putAway === undefined) exercise.keep({ [draft]: area.value, [begun]: begunFrom });
   }
 
   function changed() {
@@ -98,12 +109,17 @@ export function writeForm(place, name, exercise) {
     if (waiting) keepDraft();
     const own = ++checks;
     stopButton.disabled = false;
-    announce(exercise.said, "Your answer is being checked.");
+    announce(
+      exercise.said,
+      model ? "Your test is tried on each program." : "Your answer is being checked.",
+    );
     const source = area.value;
-    const verdict = await (exercise.judge?.(source) ?? ask("check", stem, slug, source));
+    const verdict = await (exercise.judge?.(source) ??
+      ask(model ? "kill" : "check", stem, slug, source));
     if (own !== checks) return; // another check has ended this one
     stopButton.disabled = true;
-    if (verdict.kind === "right") exercise.keep({ solved: "whole" });
+    if (verdict.kind === "right") exercise.keep(model ? { tested: true } : { solved: "whole" });
+    ours.hidden = !model;
     if (area.isConnected) announce(exercise.said, verdictOf(verdict, ...more(verdict)));
     if (KINDS.includes(verdict.kind)) keepOffline();
   }
@@ -131,5 +147,20 @@ export function writeForm(place, name, exercise) {
   listen((news) => (state.textContent = news));
   label();
   const buttons = el("div", { className: "answer-buttons" }, checkButton, stopButton, again);
-  return el("div", {}, changedTask, newStart, ...parts, buttons, state);
+  const about = el("p", {
+    textContent:
+      "Write a test that the right program passes. Each of the wrong ones differs from it in one " +
+      "place: how many does your test find?",
+  });
+  return el(
+    "div",
+    {},
+    ...(model ? [about] : []),
+    changedTask,
+    newStart,
+    ...parts,
+    buttons,
+    ours,
+    state,
+  );
 }

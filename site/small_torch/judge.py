@@ -23,7 +23,7 @@ import torch
 from torch._tensor import Grad, NotHere, refused
 
 import tinylib.exercises
-from tinylib.exercises import _rounded, _show, advice, hints, misspelt, same
+from tinylib.exercises import _failed, _rounded, _show, advice, hints, misspelt, same
 
 FILE = "answer.py"  # the name under which Python runs what the reader wrote
 OWN = (FILE, "my_gpt.py")  # or, for a piece of the reader's file
@@ -202,22 +202,34 @@ def _checked(check, run, called=""):
     return _verdict(found.kind, found.message, "\n".join(lines), line)
 
 
-def check(stem, slug, source):
-    """Judge an answer to the exercise `check_SLUG` of a chapter's module."""
+def check(stem, slug, source, name="answer"):
+    """Judge an answer to the exercise `check_SLUG` of a chapter's module, or a test of answers."""
     check = getattr(importlib.import_module(f"tinylib.exercises.{stem}"), f"check_{slug}")
 
     def judge(code):
         namespace = {"__name__": "answer", "torch": torch, "np": numpy}
         exec(code, namespace)
-        if "answer" not in namespace:
-            found = "There is no `answer` in what you wrote. The check looks for this name."
-            for name in get_close_matches("answer", namespace, 1):
-                found += f" Is it your `{name}`?"
+        if name not in namespace:
+            found = f"There is no `{name}` in what you wrote. The check looks for this name."
+            for other in get_close_matches(name, namespace, 1):
+                found += f" Is it your `{other}`?"
             return _verdict("raised", found)
+        if name == "test":
+            test = namespace["test"]
+            error = _failed(test, check.solve) if callable(test) else None
+            if error and (lack := _lack(error)):
+                NotHere.noted.append(lack)
+            found = check.tested_by(test)
+            return _verdict(found.kind, found.message, found.example)
         called = f"\nwhen the check calls answer({', '.join(check.inputs)})"
         return _checked(check, lambda: check(namespace["answer"]), called)
 
     return verdict_on(source, judge)
+
+
+def kill(stem, slug, source):
+    """Judge a test: it should pass the right program, and fail those with one mistake."""
+    return check(stem, slug, source, "test")
 
 
 def _source(name, value):

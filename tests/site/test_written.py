@@ -106,11 +106,11 @@ def plainly_served(**settings: Any) -> Iterator[tuple[str, type[Plain], Threadin
 class Written:
     """The third form of an exercise, on its page."""
 
-    def __init__(self, page: Page, name: str = NAME) -> None:
+    def __init__(self, page: Page, name: str = NAME, form: str = "write") -> None:
         self.page = page
         self.place = page.locator(f'[data-exercise="{name}"]')
         self.place.scroll_into_view_if_needed()
-        self.place.locator("[data-form=write]").click()
+        self.place.locator(f"[data-form={form}]").click()
         self.editor = self.place.locator("textarea")
         self.check = self.place.get_by_role("button", name="Check", exact=True)
         self.stop = self.place.get_by_role("button", name="Stop")
@@ -248,6 +248,16 @@ def test_a_mistake_is_named_with_its_line(scores: Written) -> None:
     assert "Select line 3" in scores.verdict.inner_text()
     kind, message = scores.ask("def answer(x):\n    return x\n")
     assert kind == "raised" and "It must take exactly these, in this order." in message
+
+
+def test_a_test_is_tried_on_the_right_program_and_on_wrong_ones(bare: Page) -> None:
+    reuse = Written(bare, "kv_cache/reuse", "test")
+    ours = reuse.place.locator("details", has_text="A test that finds them all")
+    expect(ours).to_be_hidden()
+    kind, message = reuse.ask("def test(answer):\n    assert answer([1, 2], [1, 3]) == 1\n")
+    assert kind == "wrong" and "of 10 wrong programs fail" in message
+    ours.locator("summary").click()
+    assert reuse.ask(ours.locator("pre").inner_text())[0] == "right"
 
 
 def test_what_is_not_there_is_no_verdict(scores: Written) -> None:

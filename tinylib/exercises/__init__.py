@@ -119,7 +119,9 @@ class Exercise:
     answer, which the chapter shows, and ``slips`` lists one-edit mutants of it, in the form of
     :func:`read_slips`. ``read`` turns what the learner wrote into a function (and raises
     TypeError, in words for the learner, if it cannot). Answers work on copies, so they can do
-    the inputs no harm, and may give back tensors, arrays, lists or plain numbers.
+    the inputs no harm, and may give back tensors, arrays, lists or plain numbers. ``test`` is the
+    source of a test that passes the solution and fails every mutant, for an exercise that asks
+    for one: :meth:`tested_by` judges such a test.
     """
 
     task: str
@@ -129,10 +131,11 @@ class Exercise:
     insight: str
     slips: str
     read: Callable[[Any, Sequence[str]], Function] = function_answer
+    test: str = ""
     _outputs: dict[tuple[Function, int], Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.solution = cleandoc(self.solution)
+        self.solution, self.test = cleandoc(self.solution), cleandoc(self.test)
 
     @cached_property
     def solve(self) -> Function:
@@ -205,6 +208,40 @@ class Exercise:
                 return Verdict("wrong", lesson + note, self._example(case, output, right))
         return stopped or Verdict("right", f"Right. {self.insight}{note}")
 
+    def tested_by(self, test: Any) -> Verdict:
+        """What a test is worth: ``test(answer)`` should pass the solution and fail every mutant.
+
+        It fails an answer by an ``assert``, or by any other error that the answer leads to.
+        """
+        if test is ...:
+            what = "write `def test(answer):` with an `assert` that fails for a wrong answer."
+            return Verdict("open", f"Not answered yet: {what}")
+        if not callable(test):
+            how = "Write `def test(answer):` and in it `assert`."
+            return Verdict("wrong", f"`test` should be a function, not {_kind(test)}. {how}")
+        if error := _failed(test, self.solve):
+            at = [f for f in traceback.extract_tb(error.__traceback__) if f.name != "_failed"]
+            lines = [
+                f"{at[0].line}" if at and at[0].line else "",
+                *traceback.format_exception_only(error),
+            ]
+            return Verdict(
+                "wrong",
+                "Your test fails the right answer, so it would refuse everybody's. Work out by "
+                "hand what it asks for here.",
+                "\n".join(line.strip() for line in lines if line),
+            )
+        left = [slip for slip, mutant in self.mutants if not _failed(test, mutant)]
+        killed = f"{len(self.mutants) - len(left)} of {len(self.mutants)} wrong programs fail"
+        if not left:
+            return Verdict("right", f"Right. The right program passes your test, and {killed}.")
+        return Verdict(
+            "wrong",
+            f"The right program passes your test, and {killed}. One that still passes has this "
+            f"line changed. {left[0].lesson}".rstrip(),
+            f"- {left[0].old}\n+ {left[0].new}",
+        )
+
     def _lesson(self, cases: list[tuple[Any, ...]], outputs: list[Any]) -> str:
         """The lesson of the first slip that gives these very outputs, or ''."""
         for slip, mutant in self.mutants:
@@ -244,6 +281,16 @@ class Exercise:
             f"{name:>{width}} = {text.replace(chr(10), chr(10) + ' ' * (width + 3))}"
             for name, text in rows
         )
+
+
+def _failed(test: Function, answer: Function) -> BaseException | None:
+    """The error with which a test ends for this answer; what the answer prints is not shown."""
+    try:
+        with np.errstate(all="ignore"), redirect_stdout(io.StringIO()):
+            test(answer)
+    except (Exception, SystemExit) as error:
+        return error
+    return None
 
 
 def numbers(value: Any) -> Tensor | None:

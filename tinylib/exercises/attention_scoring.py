@@ -224,6 +224,17 @@ check_masked_softmax = Exercise(
     ~mask, -torch.inf → mask, -torch.inf
         The mask is upside down: it hides the words and keeps the pads.
     """,
+    test="""
+    def test(answer):
+        lengths = torch.tensor([2, 0])
+        low = torch.finfo(torch.float32).min
+        scores = torch.tensor([[[1.0, 1, 9], [low, low, 0]], [[1.0, 2, 3], [4, 5, 6]]])
+        half = [0.5, 0.5, 0.0]
+        assert answer(scores, lengths).tolist() == [[half, half], [[0.0] * 3] * 2]
+        high = torch.tensor([[[200.0, 200, 300], [-200, -200, 300]]])
+        assert answer(high, lengths[:1]).tolist() == [[half, half]]
+        assert answer(high[..., :2], lengths[:1]).tolist() == [[half[:2]] * 2]
+    """,
 )
 
 

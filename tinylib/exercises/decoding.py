@@ -226,6 +226,15 @@ check_clipped_precision = Exercise(
     range(len(words) - n + 1) → range(len(words) - n)
         The last n-gram is missing: m words have m − n + 1 n-grams.
     """,
+    test="""
+    def test(answer):
+        a, b = "A B B C D".split(), "A B C D E F".split()
+        assert answer(a, b, 1) == 4 / 5
+        assert answer(a, b, 2) == 3 / 4
+        assert answer(["A"], ["A", "A"], 1) == 1
+        assert answer("A A A".split(), "A A B".split(), 1) == 2 / 3
+        assert answer(["B", "A"], ["A", "B"], 2) == 0
+    """,
 )
 
 

@@ -310,4 +310,17 @@ check_read_out = Exercise(
     torch.full((max_len,), eos) → torch.full((max_len + 1,), eos)
         That is one id too many: `max_len` counts all of them.
     """,
+    test="""
+    def test(answer):
+        def step(state, token):  # says 3, 4 and 5, each read after the one before, then eos
+            assert (state, token) in [(0, 1), (1, 3), (2, 4), (3, 5)]
+            logits = torch.zeros(6)
+            logits[[3, 4, 5, 2][state]] = 1.0
+            return logits, state + 1
+
+        assert answer(step, 0, 1, 2, 6).tolist() == [3, 4, 5, 2, 2, 2]
+        assert answer(step, 0, 1, 2, 3).tolist() == [3, 4, 5]
+        repeats = lambda state, token: (torch.tensor([0.0, 1, 0]), state)
+        assert answer(repeats, 0, 1, 2, 2).tolist() == [1, 1]
+    """,
 )

@@ -162,6 +162,13 @@ check_top_p = Exercise(
     kept = probs.where(probs >= falling[count - 1], 0) → kept = falling.where(likelier < p, 0)
         The probabilities are sorted still. Each has to stand where its token stands.
     """,
+    test="""
+    def test(answer):
+        probs = torch.tensor([0.125, 0.5, 0.25, 0.125])
+        for p, want in ((0.5, [0, 1, 0, 0]), (0.6, [0, 2 / 3, 1 / 3, 0]), (0.1, [0, 1, 0, 0])):
+            assert torch.allclose(answer(probs, p), torch.tensor([*map(float, want)]))
+        assert torch.allclose(answer(probs, 1.0), probs)
+    """,
 )
 
 

@@ -58,6 +58,15 @@ check_windows = Exercise(
         said at the end of one, and read at the start of the next.
     (len(text) - 1) // T → len(text) // T
     """,
+    test="""
+    def test(answer):
+        for L in (7, 8):  # with 7 there is a target for each of 6; the 8th does not fill a window
+            read, targets = answer(torch.arange(L), 3)
+            assert read.tolist() == [[0, 1, 2], [3, 4, 5]]
+            assert targets.tolist() == [[1, 2, 3], [4, 5, 6]]
+        assert len(answer(torch.arange(6), 3)[0]) == 1
+        assert len(answer(torch.arange(9), 2)[0]) == 4
+    """,
 )
 
 

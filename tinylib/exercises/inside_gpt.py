@@ -420,4 +420,12 @@ check_control = Exercise(
     shares.mean(dim=0) → shares.amax(dim=0)
         You took each head's best twin, which may be luck. Take the mean over all of them.
     """,
+    test="""
+    def test(answer):
+        shares = torch.tensor([[[0.9, 0.7], [0.3, 0.2]], [[0.3, 0.2], [0.1, 0.6]]])
+        assert abs(answer(shares, 0, 0) - 0.15) < 1e-6  # means: 0.6 0.45 / 0.2 0.4
+        assert abs(answer(shares, 1, 0) + 0.4) < 1e-6
+        below = torch.tensor([[[-0.5, -0.2], [-0.9, -0.7]]])
+        assert abs(answer(below, 0, 1) - 0.3) < 1e-6
+    """,
 )

@@ -58,6 +58,14 @@ check_reuse = Exercise(
     len(new) - 1), 0 → len(new) - 1), 1
         You kept the first row without looking. The first token may have been edited, too.
     """,
+    test="""
+    def test(answer):
+        assert answer([1, 2, 3], [1, 2, 3, 4]) == 3
+        assert answer([1, 2, 3], [1, 2, 3]) == 2
+        assert answer([1, 2, 3, 4], [1, 3, 3, 4, 5]) == 1
+        assert answer([1, 2], [2, 1]) == 0
+        assert answer([], [5]) == 0
+    """,
 )
 
 

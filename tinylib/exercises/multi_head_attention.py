@@ -195,6 +195,15 @@ check_masked_heads = Exercise(
         The softmax runs over the queries. Each query shares out its weight among the keys.
     [:, None] → [:, :, None]
     """,
+    test="""
+    def test(answer):
+        mask = torch.tensor([[True, True, False], [True, False, False]])
+        scores = torch.tensor([[[0.0, 0, 5]], [[-3e38, -3e38, 0]]]).repeat(2, 1, 1)
+        half, one = [[0.5, 0.5, 0.0]], [[1.0, 0.0, 0.0]]
+        assert answer(scores, mask).tolist() == [half, half, one, one]
+        two_words = torch.zeros(1, 2, 3)
+        assert answer(two_words, mask[:1]).tolist() == [half * 2]
+    """,
 )
 
 

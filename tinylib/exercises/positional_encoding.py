@@ -524,4 +524,23 @@ check_step_by_step = Exercise(
     x[t : t + 1] → x[: t + 1]
     x[t : t + 1] → x[t:]
     """,
+    test="""
+    def test(answer):
+        x = torch.tensor([[1.0], [2.0], [4.0], [8.0]])
+
+        def f(keeps=1.0, slip_at=None, by=1.0):  # a running sum, and where it goes wrong
+            def decoder(x, seen):
+                total, count = seen or (0.0, 0)
+                rows = keeps * total + x.cumsum(0)
+                if len(x) == 1 and count == slip_at:
+                    rows = rows + by
+                return rows, (rows[-1], count + len(x))
+
+            return decoder
+
+        assert answer(f(), x) and answer(f(slip_at=3, by=1e-6), x)  # but for rounding
+        assert not answer(f(keeps=0.0), x) and not answer(f(slip_at=3), x)
+        once = lambda x, seen: (x + (len(x) == 1) * (x == 4.0), x)  # wrong at the third word alone
+        assert not answer(once, x)
+    """,
 )

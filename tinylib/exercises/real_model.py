@@ -321,6 +321,13 @@ check_repetition = Exercise(
     if grams else 0 → if grams else 1
         In a text shorter than n nothing is repeated, so the share is 0.
     """,
+    test="""
+    def test(answer):
+        assert answer([1, 2, 1, 2, 1], 2) == 0.5  # 12 21 12 21
+        assert answer([1, 2, 3], 2) == 0
+        assert answer([1, 1, 1], 3) == 0
+        assert answer([1], 2) == 0
+    """,
 )
 
 

@@ -192,6 +192,15 @@ check_causal_weights = Exercise(
     masked.softmax(dim=-1) → masked
         These are the masked scores. One step is missing: the softmax along each row.
     """,
+    test="""
+    def test(answer):
+        third = 1 / 3
+        want = torch.tensor([[1.0, 0, 0], [0.5, 0.5, 0], [third, third, third]])
+        for height in (0.0, 200.0, -200.0, torch.finfo(torch.float32).min):
+            scores = torch.full((3, 3), height)
+            scores[0, 2] = scores[1, 2] = 300.0  # a later word, which must not count
+            assert torch.allclose(answer(scores), want)
+    """,
 )
 
 

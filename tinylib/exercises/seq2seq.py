@@ -204,6 +204,13 @@ check_after_mistake = Exercise(
     (said == wanted)[behind].float().mean() → (said == wanted)[words].float().mean()
         This is the share among all words. Leave out those up to the first mistake.
     """,
+    test="""
+    def test(answer):
+        wanted = torch.tensor([[3, 4, 5, 6, 0], [3, 4, 5, 6, 7]])
+        said = torch.tensor([[9, 4, 9, 6, 9], [3, 4, 9, 6, 7]])
+        assert abs(answer(said, wanted) - 4 / 5) < 1e-6
+        assert abs(answer(said[:1], wanted[:1]) - 2 / 3) < 1e-6
+    """,
 )
 
 

@@ -338,4 +338,20 @@ check_every_word = Exercise(
     return False → return True
         Your answer is True for every function. What should happen at the first sentence that fails?
     """,
+    test="""
+    def test(answer):
+        h, lengths = 1.0 + torch.arange(12.0).view(2, 3, 2) ** 2, torch.tensor([3, 2])
+
+        def f(keep, mix=lambda x: x):  # context b is a sum of the states c, s that it keeps
+            rows = [[(c, s) for c in (0, 1) for s in range(3) if keep(b, c, s)] for b in (0, 1)]
+            return lambda h, lengths: torch.stack([sum(mix(h[at]) for at in row) for row in rows])
+
+        own = lambda b, c, s: b == c and s < lengths[b]
+        second = torch.tensor([0.0, 1.0])
+        for mix in (lambda x: x, lambda x: x - x.flip(0), lambda x: x * second):
+            assert answer(f(own, mix), h, lengths)
+        assert not answer(f(lambda b, c, s: b == c), h, lengths)  # padding, too
+        assert not answer(f(lambda b, c, s: b == c and s < 2), h, lengths)  # not the last word
+        assert not answer(f(lambda b, c, s: s < lengths[c]), h, lengths)  # other sentences, too
+    """,
 )

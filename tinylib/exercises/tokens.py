@@ -52,6 +52,11 @@ check_utf8 = Exercise(
     (code >= 0x800) → (code > 0x800)
         Two bytes carry 5 + 6 = 11 bits, which is up to 0x7FF. The number 0x800 takes three.
     """,
+    test="""
+    def test(answer):
+        for code in (0x41, 0x7F, 0x80, 0xE9, 0xFF, 0x7FF, 0x800, 0x5B57, 0xFFFF, 0x1F642):
+            assert answer(code) == list(chr(code).encode())
+    """,
 )
 
 

@@ -213,4 +213,21 @@ check_resume = Exercise(
         The resumed run was asked for step 0, 1, 2, … again. It knows where it was: ask for the
         steps by their numbers.
     """,
+    test="""
+    def test(answer):
+        def start(batch):  # batch(i, first): that of step i in a process that began with `first`
+            def process():
+                steps = []
+                return lambda i: steps.append(i) or torch.tensor(batch(i, steps[0], len(steps) - 1))
+
+            return process
+
+        assert answer(start(lambda i, first, count: i), 5)
+        for batch in (
+            lambda i, first, count: count,  # counts its calls
+            lambda i, first, count: i + (first == 2),  # wrong if killed before step 2 alone
+            lambda i, first, count: i + (first > 0 and count == 1),  # wrong at the second batch
+        ):
+            assert not answer(start(batch), 5)
+    """,
 )

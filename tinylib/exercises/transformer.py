@@ -288,6 +288,25 @@ check_no_leak = Exercise(
     if not torch → if torch
         It stops at the first place where nothing leaks. It should stop where something does.
     """,
+    test="""
+    def test(answer):
+        tokens = torch.tensor([0, 1, 2, 3])
+
+        def f(*leaks, modes=(True, False)):  # row t sees token s, too, for each leak (t, s)
+            def model(tokens, training):
+                rows = 9.0 * torch.eye(5)[tokens].cumsum(0)
+                for t, s in leaks if training in modes else ():
+                    rows[t] += 0.1 * tokens[s]
+                return rows
+
+            return model
+
+        assert answer(f(), tokens, 5)
+        for leaks in ([(0, 1)], [(1, 2)], [(2, 3)], [(0, 3)], [(0, 1), (0, 2), (0, 3)]):
+            assert not answer(f(*leaks), tokens, 5)
+        for mode in (True, False):
+            assert not answer(f((0, 1), modes=(mode,)), tokens, 5)
+    """,
 )
 
 

@@ -427,4 +427,10 @@ check_learning_rate = Exercise(
     D**-0.5 * → D**0.5 *
         You multiplied by √D. Wider models take smaller steps: divide by it.
     """,
+    test="""
+    def test(answer):
+        for step, want in ((1, 1 / 16), (2, 2 / 16), (4, 4 / 16), (16, 2 / 16)):
+            assert abs(answer(step, 4, 4) - want) < 1e-9
+        assert abs(answer(4, 16, 4) - 1 / 8) < 1e-9
+    """,
 )
