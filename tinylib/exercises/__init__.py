@@ -239,7 +239,7 @@ class Exercise:
             "wrong",
             f"The right program passes your test, and {killed}. One that still passes has this "
             f"line changed. {left[0].lesson}".rstrip(),
-            f"- {left[0].old}\n+ {left[0].new}",
+            _changed(self.solution, self.solution.replace(left[0].old, left[0].new)),
         )
 
     def _lesson(self, cases: list[tuple[Any, ...]], outputs: list[Any]) -> str:
@@ -281,6 +281,15 @@ class Exercise:
             f"{name:>{width}} = {text.replace(chr(10), chr(10) + ' ' * (width + 3))}"
             for name, text in rows
         )
+
+
+def _changed(before: str, after: str) -> str:
+    """The lines of a program that are others in another one: `-` before them, and `+`."""
+    old, new = before.splitlines(), after.splitlines()
+    return "\n".join(
+        [f"- {line}" for line in old if line not in new]
+        + [f"+ {line}" for line in new if line not in old]
+    )
 
 
 def _failed(test: Function, answer: Function) -> BaseException | None:
