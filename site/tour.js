@@ -4,7 +4,7 @@
   const KEPT = "road-to-gpt-tour"; // of this visit: the reader's line, and which screens are done
   // What each screen asks for, until it is done.
   const TO_DO = ["Press Write", "Choose a letter", "Press Play", "Choose “)”", "Use the switch"];
-  TO_DO.push("Answer, and move the slider", "Press Train", "Start training");
+  TO_DO.push("Answer, and move the slider", "Press Train", "Train for half a minute");
   const LETTERS = 3; // that the reader chooses on a screen where letters are chosen
   const WRITTEN = 12; // letters that go on from the reader's line: then they see how it goes on
   const WAIT = 2000; // ms after the page has come, before models are fetched unasked
@@ -81,8 +81,14 @@
     if (isLast) below.after(Object.assign(after, { tabIndex: -1 }));
     else below.prepend(after);
     headingOf(screen).tabIndex = -1;
-    const listen = (event) => finished(i, event.detail);
-    screen.addEventListener("tl:done", listen);
+    screen.addEventListener("tl:done", (event) => {
+      const { detail } = /** @type {CustomEvent} */ (event);
+      if (detail?.what !== "learns") return finished(i, detail);
+      here.delete(i); // a picture comes, or another one
+      note.textContent = detail.said || TO_DO[i];
+      if (!below.isConnected) cell.after(below);
+      show();
+    });
     return button;
   });
 
