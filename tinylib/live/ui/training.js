@@ -114,8 +114,8 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
  * step in other words. With `pause`, each step is seen, `pause` ms after the one before. In a
  * page a run can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept), how }. Nothing
- * starts while there is something `lacking`, which it says; `another` names the start of what is not
- * the run on show. What can be reached, and is said then, is `success`: see successLine().
+ * starts while there is something `lacking`, which it says; `another` names the start of a run that
+ * is not on show. What can be reached is `success`: see successLine().
  */
 export function trainingBar(
   widget,

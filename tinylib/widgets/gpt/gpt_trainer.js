@@ -57,7 +57,7 @@ function corpus(widget) {
       offer(inputType === "insertFromPaste");
     },
   });
-  /** There is a text: where it replaces no run it may be used, so that its beginning is in sight. */
+  /** There is a text: it is used at once where it replaces no run, so that its words are seen. */
   const offer = (now) => {
     const learned = widget.inputs.corpus >= OWN && given() === ownTextOf(stem)?.text;
     typed = !learned;
