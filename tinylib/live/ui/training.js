@@ -114,8 +114,8 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
  * step in other words. With `pause`, each step is seen, `pause` ms after the one before. In a
  * page a run can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept), how }. Nothing
- * starts while there is something `lacking`, which it says. What can be reached, and what is said
- * then between the buttons and the results, is `success`: see successLine().
+ * starts while there is something `lacking`, which it says; `another` names the start of a run that
+ * is not on show. What can be reached is `success`: see successLine().
  */
 export function trainingBar(
   widget,
@@ -126,6 +126,7 @@ export function trainingBar(
     pause: gap = 0,
     saved = undefined,
     lacking = silent,
+    another = silent,
     success = undefined,
     label = "Start training",
   } = {},
@@ -167,11 +168,12 @@ export function trainingBar(
   const show = () => {
     const focused = bar.getRootNode().activeElement;
     [go.hidden, pause.hidden] = [running, !running];
-    go.disabled = one.disabled = at() >= most || Boolean(lacking());
+    const over = at() >= most && !another();
+    go.disabled = one.disabled = over || Boolean(lacking());
     if (focused === go && running) pause.focus();
     if (focused === pause && !running) (go.disabled ? back : go).focus();
-    const ended = at() >= most ? "All steps are done" : at() > 0 ? "Go on" : label;
-    setText(go, lacking() || ended);
+    const usual = over ? "All steps are done" : at() > 0 ? "Go on" : label;
+    setText(go, lacking() || another() || usual);
   };
   const stop = () => {
     [running, wanted] = [false, false];
@@ -241,7 +243,7 @@ export function trainingBar(
   widget.model.on("change:error", () => {
     if (widget.model.get("error") && running) stop();
   });
-  Object.assign(widget, { rest: stop, goOn: start });
+  widget.rest = stop;
   const isRunning = () => running;
   const announcement = success && successLine(widget, success, { stop, go, isRunning });
   const keeping = inPage && saved ? keeper(widget, saved, { at, stop, ready }) : null;
@@ -697,11 +699,11 @@ export function pastOf(widget) {
   const stale = past && past.key !== key ? losses : past?.stale;
   const steps = losses === stale ? 0 : losses.shape[0];
   if (past?.key !== key || steps < past.steps) {
-    if (past?.steps && !past.restored) widget.left = past;
+    if (past?.steps && !past.restored) [widget.left, widget.older] = [past, widget.left];
     widget.past = newPast(key, stale);
   }
-  const { left } = widget;
-  if (steps && !widget.past.steps && left?.key === key && left.steps === steps) widget.past = left;
+  const back = [widget.left, widget.older].find((one) => one?.key === key && one.steps === steps);
+  if (steps && !widget.past.steps && back) widget.past = back;
   return Object.assign(widget.past, { steps, known: losses !== stale });
 }
 
