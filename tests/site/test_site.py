@@ -30,7 +30,7 @@ from browsing import (
 )
 from bs4 import BeautifulSoup
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Page, Route
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from refresh import CHAPTERS
 
 from tinylib.lab import own_file, road
@@ -757,10 +757,21 @@ def test_the_first_screen_says_what_it_is_and_shows_a_gpt_that_writes(
         lowest, wide = visit.page.evaluate(REACHES)
         assert lowest <= height and wide == width
         assert not visit.page.locator(".bd-sidebar-primary, .sidebar-toggle").first.is_visible()
-        button = visit.page.locator(".call a").first
+        button = visit.page.locator(".call a b").first
         assert button.inner_text() == "Build a GPT"
         button.click()
         visit.page.wait_for_url("**/01_encoder_decoder.html?road=straight")
+
+
+def test_what_follows_from_an_answer_waits_for_it(opened: Opener) -> None:
+    page = opened("chapters/01_encoder_decoder.html").page
+    said = page.get_by_text("So only the differences between logits count.")
+    assert not said.is_visible()
+    page.emulate_media(media="print")
+    assert said.is_visible()
+    page.emulate_media(media="screen")
+    page.get_by_text("Nearly 1, because").click()
+    expect(said).to_be_visible()
 
 
 def test_the_road_leads_to_pages_and_shows_what_is_done(opened: Opener) -> None:
