@@ -500,8 +500,8 @@ function another(widget) {
 
 stage.style = `${TEXT_STYLE}
 :host { --hero-curve: var(--weight); }
-.paper { position: relative; height: 20.5rem; overflow-y: auto; line-height: 1.75em;
-  padding: 8px 12px; font-size: calc(1.4 * var(--size-text)); cursor: text; }
+.paper { position: relative; height: 20.5rem; max-height: none; overflow-y: auto;
+  line-height: 1.75em; padding: 8px 12px; font-size: calc(1.4 * var(--size-text)); cursor: text; }
 .tour .paper { line-height: 1.75rem; }
 .paper:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .own { outline: none; }
