@@ -489,7 +489,7 @@ const READ = "It has read Shakespeare’s plays and nothing else.";
 function another(widget) {
   const message =
     "Click a character to write it, and a place in the text to go back there. This GPT reads " +
-    `character by character and is small: it has ${whole(widget.spec.facts.parameters)} parameters.`;
+    `characters and is small: it has ${whole(widget.spec.facts.parameters)} parameters.`;
   const draw = redraw(widget, "Another text", redrawAll);
   return {
     element: h("div.column", h("p.note.soft", message), draw),
@@ -500,8 +500,8 @@ function another(widget) {
 
 stage.style = `${TEXT_STYLE}
 :host { --hero-curve: var(--weight); }
-.paper { position: relative; height: 20.5rem; max-height: none; overflow-y: auto;
-  line-height: 1.75em; padding: 8px 12px; font-size: calc(1.4 * var(--size-text)); cursor: text; }
+.paper { position: relative; height: 18.5rem; max-height: none; overflow-y: auto;
+  line-height: 1.75em; padding: 8px 12px; font-size: var(--size-large); cursor: text; }
 .tour .paper { line-height: 1.75rem; }
 .paper:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .own { outline: none; }
@@ -522,7 +522,7 @@ stage.style = `${TEXT_STYLE}
 .curves path { fill: none; stroke: var(--hero-curve); stroke-linecap: round; opacity: .75; }
 .looks { height: 3.2em; overflow: hidden; font-size: var(--size-note); }
 @media (max-width: 37.5rem) {
-  .paper { height: 13.25rem; line-height: 1.7em; font-size: calc(1.1 * var(--size-text)); }
+  .paper { height: 13.25rem; line-height: 1.7em; font-size: var(--size-touch); }
 }
 @container widget (max-width: 37.5rem) { .looks { height: 4.8em; } }
 @media print { .paper .unseen { visibility: visible; } }
@@ -557,10 +557,10 @@ export default live("A small GPT that writes in this page", (ui) => {
     const line = box(true);
     return [ui.boxed("asked", line, ui.use(write, line)), ui.use(chips), paper];
   }
-  const [bars, onward] = [ui.use(nexts), ui.use(writer)];
+  const [bars, goOn] = [ui.use(nexts), ui.use(writer)];
   const knob = ui.knob("temperature", "temperature", { step: 0.05, also: redrawAll, note: heats });
   const more = [ui.row(ui.use(another), knob), ui.row(box(), ui.use(offered))];
-  return [ui.row(paper, bars), onward, ui.use(folded, "Play with it", ui.boxed("column", ...more))];
+  return [ui.row(paper, bars), goOn, ui.use(folded, "Play with it", ui.boxed("column", ...more))];
 });
 
 /** Write on from the line; if that is done already, write another text. */
