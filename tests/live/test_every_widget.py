@@ -52,7 +52,9 @@ def widget(visit: Visit, stem: str) -> Locator:
 
 
 def controls(widget: Locator) -> list[tuple[str, str, int]]:
-    """Of each control that is seen and works: its inputs, its kind, and its place among all."""
+    """Of each control that is seen and works: its inputs, its kind, and its place among all. What
+    is folded is opened."""
+    widget.locator("details.folded").evaluate_all("all => all.forEach((e) => { e.open = true; })")
     found: list[list[Any]] = widget.locator("[data-input]").evaluate_all(
         """all => all.map((e, i) => [e, i])
             .filter(([e]) => e.checkVisibility() && !e.closest('[inert]'))

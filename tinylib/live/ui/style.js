@@ -171,19 +171,17 @@ ${KNOBS}${CONTROLS}${KEYS}${STAGE}${ANSWER}${TOUR}
 .state summary { display: flex; gap: 6px; align-items: center; width: fit-content;
   min-height: 1.75rem; cursor: help; }
 .where { max-height: 2lh; overflow: hidden; }
-.state:has(.origin:not(:empty)) .where { text-decoration: underline dotted;
-  text-underline-offset: 3px; }
+.state:has(.where:empty) { visibility: hidden; }
+.where.opens { text-decoration: underline dotted; text-underline-offset: 3px; }
 .state progress { position: absolute; inset: auto 0 0; height: 3px; }
-.origin { position: absolute; z-index: 3; top: 100%; width: max-content; margin: 0;
-  max-width: min(20rem, 80vw); padding: 6px 10px; line-height: 1.45; background: var(--ground);
-  border: 1px solid var(--line); border-radius: 8px; box-shadow: 0 2px 10px var(--line); }
+.origin { margin: 0; color: var(--soft); font-size: var(--size-note); }
+.title-row:not(:has(.state[open])) ~ .origin { display: none; }
 @media (max-width: 37.5rem) {
   .row > .row > .column { order: -1; }
   .matrix { --box: 2.4375rem; }
   .title { flex: 1 0 100%; }
   .acts { margin: 0; }
   .state { order: 1; }
-  .origin { right: 0; }
   .staged .title-row { position: static; }
 }
 @media (pointer: coarse) {
@@ -217,7 +215,7 @@ progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent)
 @media print { /* what only a reader at a screen can use goes; buttons that name a row stay */
   :host { break-inside: avoid; }
   * { print-color-adjust: exact; }
-  .foot, .state, .problem, .link, .remove, .rename, input[type=range],
+  .foot, .state, .origin, .problem, .link, .remove, .rename, input[type=range],
   button:not(li button, th button, td button) { display: none !important; }
 }
 `;
