@@ -48,8 +48,10 @@ const UNSEEN =
 const CHIPS = `
 .chip { position: relative; display: inline-flex; gap: 5px; align-items: center; color: var(--text);
   font-size: var(--size-small); line-height: 1.2; --tone: var(--line); }
-.chip[data-hue="0"] { --tone: var(--blue); } .chip[data-hue="1"] { --tone: var(--vermilion); }
-.chip[data-hue="2"] { --tone: var(--green); } .chip[data-hue="3"] { --tone: var(--rose); }
+.chip[data-hue="0"] { --tone: var(--word-blue); }
+.chip[data-hue="1"] { --tone: var(--word-orange); }
+.chip[data-hue="2"] { --tone: var(--word-green); }
+.chip[data-hue="3"] { --tone: var(--word-pink); }
 .chip i { width: .6875rem; height: .6875rem; flex: none; border-radius: 50%;
   background: var(--tone); }
 .chip[data-hue=""] i { display: none; }
@@ -366,7 +368,7 @@ function seenIn(outputs) {
   if (!partners.every((place, t) => largest("weights", t, 8) === place)) return "";
   const product = times(4, (c) => largest("w_qk", c, 4) === c).every(Boolean);
   const also = product ? ", and each colour of W_q W_kᵀ, too" : "";
-  return ` Each row of the map has one dark cell${also}.`;
+  return ` Each row of the map had one dark cell${also}.`;
 }
 
 /** What starts it, and what it says when each word finds its partner. */
@@ -390,7 +392,7 @@ function bar(widget, label = undefined) {
           message: (crossed, outputs) =>
             isToured(widget.model)
               ? `It has learned: no mistake in ${tests} new sentences.`
-              : `${crossed}: all ${tests} test sentences are answered correctly.${seenIn(outputs)}`,
+              : `${crossed}: all ${tests} test sentences were answered correctly.${seenIn(outputs)}`,
         },
       ],
       next: ({ form }) =>
