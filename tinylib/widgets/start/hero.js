@@ -518,8 +518,7 @@ nexts.style = `${candidateList.style}
 `;
 writer.style = `
 .onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; }
-.main[aria-disabled=true] { opacity: .5; cursor: default; }
-.main { min-width: 7rem; font-weight: 600; border-color: var(--accent); min-height: 2.25rem; }
+.main { min-width: 7rem; min-height: 2.25rem; }
 .told:empty, .frame:has(.told:not(:empty)) .about { display: none; }
 .controls { align-items: center; }
 textarea.line.line { min-height: 2.375rem; max-height: 7.5rem; }
@@ -587,7 +586,7 @@ chips.style = `
 .chips { display: flex; flex-wrap: wrap; gap: 8px; }
 .asked { display: flex; gap: 8px; align-items: flex-start; }
 .asked > .column { flex: 1; min-width: 0; }
-.asked .main { color: var(--ground); background: var(--accent); min-height: 2.75rem; }
+.asked .main { min-height: 2.75rem; }
 textarea.line.line { min-height: 2.75rem; height: 2.75rem; resize: none; }
 @supports (field-sizing: content) { textarea.line.line { height: auto; max-height: 4.25rem; } }
 @media (hover: none) { .tour .nexts button { border-color: transparent; } }
