@@ -37,7 +37,7 @@ export function answerStrip(frame, selector) {
   );
   for (const element of frame.querySelectorAll(selector)) {
     changes.observe(element, { subtree: true, childList: true, characterData: true });
-    sight.observe(element);
+    sight.observe(element.closest(".sentence") ?? element); // a list of words has no box
   }
   narrow.addEventListener("change", copy);
   copy();
