@@ -459,9 +459,11 @@ UNSEEN = """async (el) => {
     for (const [name, control] of one) {
         control.scrollIntoView({ block: 'center' });
         control.focus();
-        await frames(); // then the strip knows whether it is wanted
         const all = [...frame.querySelectorAll(`${main}, .answer-strip`)];
-        if (!all.filter(shown).some(inView)) unseen.push(name);
+        const isInView = () => all.filter(shown).some(inView);
+        for (let wait = 0; wait < 60 && !isInView(); wait += 1)
+            await frames(); // until the strip knows whether it is wanted
+        if (!isInView()) unseen.push(name);
     }
     return unseen;
 }"""

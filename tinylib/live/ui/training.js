@@ -339,8 +339,8 @@ function isStill(widget, read, all) {
  * “Step 128” or, where steps lie between two looks, “By step 130”; if it has no `message`, there is
  * only the `flag` on the curve, in the class `tone`. The last one of the list is the goal. Then
  * `now(outputs)` says after the last step what is true by then, since a message keeps what was true
- * at its own step; `next(inputs, reached)` offers experiments, [label, settings]; and once the numbers of
- * `read(outputs)` stand still, to stop.
+ * at its own step; `next(inputs, reached)` offers experiments, [label, settings]; and once the
+ * numbers of `read(outputs)` stand still, to stop.
  */
 function successLine(
   widget,

@@ -272,10 +272,12 @@ race.style = `${TEXT_STYLE}
 .clock { width: 5rem; height: 1.75rem; contain: strict; margin-left: auto; text-align: right;
   font-size: var(--size-large); font-weight: 650; line-height: 1.75rem;
   font-variant-numeric: tabular-nums; }
-.raced.raced { height: calc(8.5rem * var(--grow, 1)); overflow-y: auto; contain: strict; cursor: default;
+.raced.raced { height: calc(8.5rem * var(--grow, 1)); overflow-y: auto; contain: strict;
+  cursor: default;
   line-height: 1.5rem; }
 .given { color: var(--soft); }
-.rows { position: relative; height: calc(2.75rem * var(--grow, 1)); border: 1px solid var(--line); overflow: hidden;
+.rows { position: relative; height: calc(2.75rem * var(--grow, 1)); overflow: hidden;
+  border: 1px solid var(--line);
   contain: strict; }
 .rows canvas { display: block; height: 100%; }
 .rows [hidden] { display: none; }

@@ -392,7 +392,7 @@ function bar(widget, label = undefined) {
           message: (crossed, outputs) =>
             isToured(widget.model)
               ? `It has learned: no mistake in ${tests} new sentences.`
-              : `${crossed}: all ${tests} test sentences were answered correctly.${seenIn(outputs)}`,
+              : `${crossed}: all ${tests} test sentences were correct.${seenIn(outputs)}`,
         },
       ],
       next: ({ form }) =>
