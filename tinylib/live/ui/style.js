@@ -19,7 +19,6 @@ const TOUR = `
 .tour textarea.line.line { font-size: var(--size-large); }
 .tour .page-of.page-of { padding-block: 10px 0; height: calc(7lh + 12px);
   font-size: var(--size-text); }
-.tour .play { color: var(--ground); background: var(--accent); border-color: var(--accent); }
 @container widget (max-width: 37.5rem) {
   .tour .paper { height: 10rem; }
   .tour .row > .stage .paper { height: 4.625rem; }
@@ -74,7 +73,12 @@ button { font: inherit; font-size: var(--size-note); min-height: 1.75rem; min-wi
   padding: 2px 10px; cursor: pointer; color: var(--text); background: transparent; border: 1px solid
   var(--line); border-radius: 6px; }
 button:hover:not(:disabled) { border-color: var(--accent); }
-button:disabled { opacity: .45; cursor: default; }
+:is(button:disabled, .main[aria-disabled=true]) { opacity: .45; cursor: default; }
+/* The one act that a widget is for: what it writes, trains or plays; else to follow a word. */
+button:where(.main, .play, .frame:not(:has(.main, .play)) .journey:not(.under-way) .start) {
+  font-weight: 650; color: var(--ground); background: var(--accent);
+  border-color: var(--accent); }
+button:where(.main) { min-height: 2rem; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 input[type=text] { font: inherit; color: var(--text); background: transparent; border: 1px solid
   transparent; border-radius: 5px; min-height: 1.75rem; padding: 2px 4px; }
@@ -92,7 +96,6 @@ input[type=text]:hover { border-color: var(--line); }
   min-height: 1.75rem; }
 .pick-word { border: 0; text-align: left; }
 .pick-word span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.answer-strip .words { display: flex; flex-wrap: wrap; gap: 4px; }
 .word .weight { grid-row: 2; padding: 0 0 3px 9px; font-size: var(--size-small);
   font-variant-numeric: tabular-nums; }
 .word .weight:empty { display: none; }

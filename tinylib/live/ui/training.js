@@ -25,8 +25,8 @@ const CHUNK_MS = 800; // of training between two edits of the steps; a page show
 const SLOW_MS = 330; // between two steps or chunks of steps, when the training is slowed down
 const SAVE_EVERY_MS = 8000; // between two times that a run is kept in the browser
 
-/** @type {(ms?: number) => string} */
-const silent = (_ms) => "";
+/** @type {(of?: any) => string} */
+const silent = (_of) => "";
 
 /** The settings of a training: on a phone folded, since what they change stands above them. */
 export function settings(_widget, ...parts) {
@@ -340,12 +340,13 @@ function isStill(widget, read, all) {
  * when(inputs, outputs, past), message(crossed, outputs, inputs), flag, tone }: `crossed` is
  * “Step 128” or, where steps lie between two looks, “By step 130”; if it has no `message`, there is
  * only the `flag` on the curve, in the class `tone`. The last one of the list is the goal. Then
- * `next(inputs, reached)` offers experiments, [label, settings]; and once the numbers of
- * `read(outputs)` stand still, to stop.
+ * `now(outputs)` says after the last step what is true by then, since a message keeps what was true
+ * at its own step; `next(inputs, reached)` offers experiments, [label, settings]; and once the
+ * numbers of `read(outputs)` stand still, to stop.
  */
 function successLine(
   widget,
-  { goal, milestones, next = (_inputs, _reached) => [], read = undefined },
+  { goal, milestones, next = (_inputs, _reached) => [], read = undefined, now: state = silent },
   { stop, go, isRunning },
 ) {
   widget.milestones = milestones;
@@ -381,9 +382,10 @@ function successLine(
       const spoken = reached.filter((one) => one.said).at(-1)?.said ?? "";
       const all = reached.some(({ name }) => name === milestones.at(-1).name);
       const over = known && steps >= most && !isRunning();
+      const reads = over && all ? state(widget.readOutputs()) : "";
       const missed = all ? "." : ", and the goal is not reached.";
-      setText(end, over ? `All ${whole(most)} steps are done${missed}` : "");
-      setAttribute(end, "class", spoken ? "spoken-only" : "");
+      setText(end, over ? `All ${whole(most)} steps are done${reads ? `: ${reads}` : missed}` : "");
+      setAttribute(end, "class", spoken && !reads ? "spoken-only" : "");
       const now = `${spoken}${over}`;
       if (now !== shown) {
         sentence.replaceChildren(...mathText(spoken));
@@ -634,9 +636,8 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
 
 trainingBar.style = `
 .bar { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
-.bar .main { font-weight: 650; min-width: 9.6em; }
-.tour .bar .main { padding: 8px 24px; font-size: var(--size-text); color: var(--ground);
-  background: var(--accent); border-color: var(--accent); }
+.bar .main { min-width: 9.6em; }
+.tour .bar .main { padding: 8px 24px; font-size: var(--size-text); }
 .far { display: flex; flex: 1 1 21.875rem; min-width: min(100%, 21.875rem); gap: 4px 10px;
   align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .far progress { flex: 1 1 3.75rem; min-width: 3.75rem; max-width: 15rem; }

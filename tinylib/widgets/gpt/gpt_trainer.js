@@ -251,8 +251,7 @@ corpus.style = `
   .begin .success { min-height: 4.2rem; }
   .begin :is(button:not(.main), select) { padding-inline: 6px; }
 }
-.begin .bar .main { min-width: 16.5em; color: var(--ground); background: var(--accent);
-  border-color: var(--accent); }
+.begin .bar .main { min-width: 16.5em; }
 .own textarea { width: 100%; min-height: 5.625rem; max-height: 16.25rem; resize: vertical; font:
   inherit; font-size: var(--size-touch); color: var(--text); background: transparent; border: 1px
   solid var(--line); border-radius: 5px; padding: 6px 10px; }

@@ -557,7 +557,7 @@ loader.style = `
 .model .note { max-width: none; outline: none; flex: 1 1 20rem; }
 .onward { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center;
   font-size: var(--size-note); }
-.main { min-width: 5.75rem; font-weight: 600; border-color: var(--accent); min-height: 2rem; }
+.main { min-width: 5.75rem; }
 .under { flex: 1 0 100%; font-size: var(--size-note); }
 .modes .of { display: none; }
 `;

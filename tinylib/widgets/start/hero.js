@@ -539,8 +539,7 @@ nexts.style = `${candidateList.style}
 `;
 writer.style = `
 .onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; }
-.main[aria-disabled=true] { opacity: .5; cursor: default; }
-.main { min-width: 7rem; font-weight: 600; border-color: var(--accent); min-height: 2.25rem; }
+.main { min-width: 7rem; min-height: 2.25rem; }
 .onward > .note { flex: 1 1 13rem; }
 .told:empty, .onward:has(.told:not(:empty)) .about { display: none; }
 .folded > .column { gap: 14px; margin-top: 8px; }
@@ -605,7 +604,7 @@ chips.style = `
 .chips { display: flex; flex-wrap: wrap; gap: 8px; }
 .asked { display: flex; gap: 8px; align-items: flex-start; }
 .asked > .column { flex: 1; min-width: 0; }
-.asked .main { color: var(--ground); background: var(--accent); min-height: 2.75rem; }
+.asked .main { min-height: 2.75rem; }
 textarea.line.line { min-height: 2.75rem; height: 2.75rem; resize: none; }
 @supports (field-sizing: content) { textarea.line.line { height: auto; max-height: 4.25rem; } }
 @media (hover: none) { .tour .nexts button { border-color: transparent; } }
