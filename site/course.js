@@ -113,6 +113,21 @@ function lead(side, stop) {
   link.querySelector(".prev-next-title").textContent = title.textContent.trim();
 }
 
+// A sentence that follows from the answer of a question waits until somebody has answered.
+for (const next of document.querySelectorAll(".predict + p"))
+  next.classList.toggle("concluded", /^So\b/.test(next.textContent));
+
+// The chapters open at the one that is read.
+document
+  .querySelector(".primary-toggle")
+  ?.addEventListener("click", () =>
+    requestAnimationFrame(() =>
+      document
+        .querySelector("dialog .bd-links .current > a")
+        ?.scrollIntoView({ block: "center", behavior: "instant" }),
+    ),
+  );
+
 // An answer to a question shows by a sign, too, what its first word says.
 for (const answer of document.querySelectorAll(".predict details")) {
   const text = answer.textContent.slice(answer.querySelector("summary").textContent.length).trim();

@@ -6,7 +6,7 @@ const MOST = [6, 5, 3]; // of each group
 const STOP = new Set(
   (
     "a an and are as at be by can do does for from how in is it of on or that the to vs what " +
-    "when where which why with"
+    "when where which why with work works"
   ).split(" "),
 );
 const GREEK =

@@ -116,14 +116,20 @@ function show() {
   }
   showAnswers(state);
   showLast(state.last);
-  const summary = document.querySelector("[data-progress=said]");
-  if (!summary) return;
   const chapters = Object.values(state.chapters);
   const answered = chapters.reduce((sum, one) => sum + Object.keys(one.answers).length, 0);
-  summary.textContent =
+  const done =
     `${plural(chapters.filter(isDone).length, "chapter")} read, ` +
-    `${plural(answered, "question")} answered, ` +
-    `${solvedOf(state)} solved. ` +
+    `${plural(answered, "question")} answered, ${solvedOf(state)} solved`;
+  const finish = document.querySelector("[data-progress=done]");
+  if (finish && answered) {
+    const pieces = Object.keys(state.pieces ?? {}).length;
+    finish.textContent = `So far: ${done}, ${plural(pieces, "piece")} of your file written.`;
+  }
+  const summary = document.querySelector("[data-progress=said]");
+  if (!summary) return;
+  summary.textContent =
+    `${done}. ` +
     (isKept()
       ? "This is kept in this browser alone and never sent."
       : "This browser keeps nothing, so it lasts until you close the page.");

@@ -37,7 +37,7 @@ const marked = (text, starts) =>
   );
 
 function option({ group, number, name, title, also, text, further, address }, id, typed, meant) {
-  const other = group === 1 && !amount(title, typed) && also.find((one) => amount(one, typed));
+  const other = group > 0 && !amount(title, typed) && also.find((one) => amount(one, typed));
   const sentences = text.split(/(?<=[.?!]) (?=[\p{Lu}“(])/u);
   const [sentence] = sentences.sort((one, two) => amount(two, meant) - amount(one, meant));
   return `<a role="option" id="${id}" href="${new URL(`../${address}`, source)}" tabindex="-1">

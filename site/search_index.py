@@ -19,27 +19,33 @@ from sphinx.application import Sphinx
 
 SECTIONS, TERMS, LIVE = range(3)  # the groups of the list
 LEAST = 60  # letters of a section's text, which then ends with its sentence
+SETTING = r'ui\.(?:knob|slider|toggle|choice)\("\w+", "([^"]+)"'
 OTHER_NAMES = (nodes.emphasis, nodes.literal, nodes.math)
 
 
 def plain(node: nodes.Node) -> str:
     """Its text, without what is written in HTML."""
     if isinstance(node, nodes.math | nodes.math_block):
-        return plain_formula(node.astext())
+        ending = "." if isinstance(node, nodes.math_block) else ""
+        return plain_formula(node.astext()).removesuffix(".") + ending
     if isinstance(node, nodes.Text):
         return str(node)
     kept = () if isinstance(node, nodes.raw | nodes.comment) else node.children
     return re.sub(r"\s+", " ", "".join(map(plain, kept)))
 
 
-def paragraphs(section: nodes.section) -> Iterator[nodes.paragraph]:
-    """Its own, also those of lists, up to the next heading; not what is folded away."""
-    folded = 0
+def paragraphs(section: nodes.section) -> Iterator[nodes.paragraph | nodes.math_block]:
+    """Its own, also those of lists, and formulas that end one, up to the next heading; not what is
+    folded away."""
+    folded, before = 0, ""
     for child in section.children:
         if isinstance(child, nodes.raw):
             folded += child.astext().count("<details") - child.astext().count("</details")
         elif not folded and isinstance(child, nodes.paragraph | nodes.Sequential):
             yield from child.findall(nodes.paragraph)
+        elif not folded and isinstance(child, nodes.math_block) and before[-1:].islower():
+            yield child
+        before = plain(child)
 
 
 def beginning(lines: list[str]) -> str:
@@ -51,23 +57,28 @@ def beginning(lines: list[str]) -> str:
     return re.sub(r"^★+ |Predict first\. ", "", " ".join([text, *asked])).strip()
 
 
-def widgets(section: nodes.section) -> Iterator[str]:
-    """The titles of its widgets."""
+def widgets(section: nodes.section) -> Iterator[tuple[str, list[str]]]:
+    """The titles of its widgets, and what can be set in each."""
     for cell in section.children:
         shown = cell.findall(nodes.raw) if isinstance(cell, nodes.container) else ()
         for view in re.findall(r'data-view="([^"]+)"', " ".join(raw.astext() for raw in shown)):
             script = (WIDGETS / view).read_text(encoding="utf-8")
-            yield first(r'export default live\(\s*"([^"]+?)(?:, live)?"', script)
+            title = first(r'export default live\(\s*"([^"]+?)(?:, live)?"', script)
+            yield title, [*dict.fromkeys(re.findall(SETTING, script))]
 
 
 def entries(app: Sphinx, page: int, doc: str) -> Iterator[list[Any]]:
     """Of each section: group, page, place, heading, other names, text, and “exercise” if it is."""
+    from tinylib.lab.road import milestones  # course_site.py says where it is
+
     reference = Path(doc).name in ("glossary", "formulas")
     for section in app.env.get_doctree(doc).findall(nodes.section):
         around = (section.parent, section.parent.parent)
         above = [plain(one[0]) for one in around if isinstance(one, nodes.section)]
         title, place = plain(section[0]).removeprefix(f"{number_of(doc)} "), section["ids"][0]
         said = [line for line in paragraphs(section) if not plain(line).startswith("You need ")]
+        if reference:
+            said = [line for line in said if isinstance(line, nodes.paragraph)]
         lines = [*map(plain, said)]
         if reference and len(above) == 2:
             about = said[-1] if "Elsewhere: " in lines[-1] else nodes.paragraph()
@@ -76,10 +87,13 @@ def entries(app: Sphinx, page: int, doc: str) -> Iterator[list[Any]]:
         elif title != "Exercises" and not (reference and above):
             bold = [plain(name) for line in said for name in line.findall(nodes.strong)]
             also = [name for name in bold if not name.endswith((".", ":"))]
+            if not above:  # what the chapter asks, and what it finds
+                own = [one for one in milestones() if one.stem == Path(doc).name]
+                also += [f"{one.question} {one.cure}" for one in own]
             kind = ["exercise"] if "Exercises" in above else []
             yield [SECTIONS, page, place, title, also, beginning(lines), *kind]
-            for name in widgets(section):
-                yield [LIVE, page, place, name, [], title]
+            for name, settings in widgets(section):
+                yield [LIVE, page, place, name, settings, title]
 
 
 def write_search_index(app: Sphinx, error: Exception | None) -> None:

@@ -4,7 +4,7 @@
   const KEPT = "road-to-gpt-tour"; // of this visit: the reader's line, and which screens are done
   // What each screen asks for, until it is done.
   const TO_DO = ["Press Write", "Choose a letter", "Press Play", "Choose “)”", "Use the switch"];
-  TO_DO.push("Choose an answer", "Press Train", "Start training");
+  TO_DO.push("Choose an answer", "Press Train", "Train for half a minute");
   const TRAINED = 6; // the screen on which a head is trained: there is nothing more to try
   const LETTERS = 3; // that the reader chooses on a screen where letters are chosen
   const WRITTEN = 12; // letters that go on from the reader's line: then they see how it goes on
@@ -85,8 +85,14 @@
     const answered = () => here.has(i) || (note.textContent = "Move the slider");
     for (const one of screen.querySelectorAll(".predict details"))
       one.addEventListener("toggle", answered);
-    const listen = (event) => finished(i, event.detail);
-    screen.addEventListener("tl:done", listen);
+    screen.addEventListener("tl:done", (event) => {
+      const { detail } = /** @type {CustomEvent} */ (event);
+      if (detail?.what !== "learns") return finished(i, detail);
+      here.delete(i); // a picture comes, or another one
+      note.textContent = detail.said || TO_DO[i];
+      if (!below.isConnected) cell.after(below);
+      show();
+    });
     return button;
   });
 

@@ -105,28 +105,16 @@ def test_the_real_model_writes_what_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1])
-@pytest.mark.parametrize("styled", [True, False])
-def test_it_reads_on_a_phone_and_without_a_style(
-    browser: Browser, number: int, styled: bool
-) -> None:
+def test_it_reads_on_a_phone_and_without_a_style(browser: Browser, number: int) -> None:
     road = whole_road(number)
     html = road._repr_html_()
     Read(html)  # well-formed
     page = browser.new_page(viewport={"width": 375, "height": 700})
     page.set_content(html)
-    if not styled:
-        page.evaluate(
-            "document.querySelectorAll('[style]').forEach(e => e.removeAttribute('style'))"
-        )
-    items = page.get_by_role("listitem")
-    assert items.count() == 6
+    assert page.get_by_role("listitem").count() == 6
     for width in (375, 1100):
         page.set_viewport_size({"width": width, "height": 700})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        for item in items.all():
-            name, result = (item.locator(f"> {tag}").bounding_box() for tag in ("p", "div"))
-            assert name and result
-            assert (result["y"] >= name["y"] + name["height"]) == (width == 375 or not styled)
     shown = " ".join(page.inner_text("body").split())
     for line in repr(road).splitlines():
         assert " ".join(line.split()).strip("“”") in shown

@@ -52,7 +52,9 @@ def widget(visit: Visit, stem: str) -> Locator:
 
 
 def controls(widget: Locator) -> list[tuple[str, str, int]]:
-    """Of each control that is seen and works: its inputs, its kind, and its place among all."""
+    """Of each control that is seen and works: its inputs, its kind, and its place among all. What
+    is folded is opened."""
+    widget.locator("details.folded").evaluate_all("all => all.forEach((e) => { e.open = true; })")
     found: list[list[Any]] = widget.locator("[data-input]").evaluate_all(
         """all => all.map((e, i) => [e, i])
             .filter(([e]) => e.checkVisibility() && !e.closest('[inert]'))
@@ -148,6 +150,33 @@ REACH = """el => {
 }"""
 
 
+# In the stage: all of it is in a large window, and fills it or is as large as it may be.
+FILLS = """el => {
+    const [room, frame] = [...el.shadowRoot.querySelectorAll('.room, .frame')];
+    const ends = [...frame.children].map((part) => part.getBoundingClientRect().bottom);
+    const [size, grow] = [Number(frame.style.zoom), room.style.getPropertyValue('--grow')];
+    return room.scrollHeight <= room.clientHeight && (size >= 1.5 || Number(grow) > 2
+        || innerHeight - Math.max(...ends) < 120);
+}"""
+
+
+# Buttons that are for the one main act and do not look so, or do without being so.
+FILLED = """el => {
+    const frame = el.shadowRoot.querySelector('.frame');
+    const seen = [...frame.querySelectorAll('button:enabled')].filter((e) => e.checkVisibility());
+    const ground = (e) => getComputedStyle(e).backgroundColor;
+    const probe = frame.appendChild(document.createElement('i'));
+    probe.style.background = 'var(--accent)';
+    const accent = ground(probe);
+    probe.remove();
+    const filled = (e) => ground(e) === accent;
+    const main = seen.filter((e) => e.matches('.main, .play'));
+    const wanted = main.length ? main : seen.filter((e) => e.matches('.start'));
+    const wrong = seen.filter((e) => filled(e) !== wanted.includes(e));
+    return [...wrong, ...wanted.slice(1)].map((e) => e.outerHTML);
+}"""
+
+
 LOWER = {
     "heads_trainer": "below its table of shares stand four maps of 12 rows, each with its words",
     "translation_trainer": "its map has a row for each French word, of 15 pixels at the least",
@@ -165,7 +194,10 @@ def what_it_is_for_is_in_one_window(visit: Visit, widget: Locator, stem: str) ->
     whole = widget.locator(".full-window")
     whole.press("Enter")
     assert widget.evaluate(REACH)[2] <= 625 or stem in LOWER, "in the stage"
+    visit.page.set_viewport_size({"width": 1440, "height": 900})
+    browsing.until(widget, FILLS)
     whole.press("Enter")
+    assert widget.evaluate(FILLED) == []
     visit.page.set_viewport_size(browsing.SCREEN)
 
 
@@ -429,9 +461,11 @@ UNSEEN = """async (el) => {
     for (const [name, control] of one) {
         control.scrollIntoView({ block: 'center' });
         control.focus();
-        await frames(); // then the strip knows whether it is wanted
         const all = [...frame.querySelectorAll(`${main}, .answer-strip`)];
-        if (!all.filter(shown).some(inView)) unseen.push(name);
+        const isInView = () => all.filter(shown).some(inView);
+        for (let wait = 0; wait < 60 && !isInView(); wait += 1)
+            await frames(); // until the strip knows whether it is wanted
+        if (!isInView()) unseen.push(name);
     }
     return unseen;
 }"""
@@ -440,7 +474,7 @@ UNSEEN = """async (el) => {
 def what_an_edit_changes_is_in_view(widget: Locator) -> None:
     assert widget.evaluate(UNSEEN) == []
     strip = widget.locator(".answer-strip")
-    if strip.count():
+    if strip.count() and strip.is_visible():
         assert 40 <= browsing.box_of(strip)["height"] <= 140
 
 

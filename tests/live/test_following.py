@@ -48,7 +48,9 @@ WALK = """async (el, wide) => {
         const [, named] = says.textContent.match(/weight is .*, which (.*head \\d+) /) ?? [];
         if (own && named && !shown().endsWith(named)) say(`${named} is named, ${shown()} is shown`);
         counts.push(empty());
-        heights.add(`${panel.offsetHeight} ${wide ? frame.offsetHeight : ''}`);
+        if (wide) heights.add(`${panel.offsetHeight} ${frame.offsetHeight}`);
+        else if (panel.offsetHeight - all('.controls')[0].offsetHeight > 40 + all('.told > div')
+            .reduce((sum, part) => sum + part.offsetHeight, 0)) say('its panel has empty room');
         for (const cell of all('[data-yet]'))
             for (const part of cell.matches('.lit') ? cell.children : [cell])
                 if (getComputedStyle(part).visibility !== 'hidden') say('an empty cell is read');

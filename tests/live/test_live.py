@@ -420,7 +420,7 @@ def test_a_blocked_runtime_is_not_mentioned_before_an_edit(
         widget.hover()
     visit.page.wait_for_timeout(300)
     assert widget.locator(".stale").count() == 0
-    assert where(widget) == "Precomputed."
+    assert where(widget) == "Change anything."
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,19 @@
 from typing import Any
 
 import pytest
-from browsing import SCREEN, Opener, Visit, box_of, button, inputs_of, settled, until, word
+from browsing import (
+    SCREEN,
+    Opener,
+    Visit,
+    box_of,
+    button,
+    drag,
+    inputs_of,
+    middle,
+    settled,
+    until,
+    word,
+)
 from playwright.sync_api import Locator, expect
 
 ONLY = ""  # for conftest: the pages with all their widgets, and without their text
@@ -37,7 +49,7 @@ def test_it_fills_the_window_and_each_way_out_leads_back(visit: Visit, widget: L
         button(widget, "Full window").click()
         box = box_of(widget.locator(".room"))
         assert (box["y"], box["height"]) == (0, SCREEN["height"])
-        assert box["width"] == SCREEN["width"] - 32 > width
+        assert box["width"] == SCREEN["width"] - 48 > width
         assert frame.get_attribute("role") == "dialog"
         page.mouse.wheel(0, 900)
         word(widget, 2).fill("sea")  # a key that is typed is none of the widget's
@@ -54,6 +66,28 @@ def test_it_fills_the_window_and_each_way_out_leads_back(visit: Visit, widget: L
     until(widget, STAGED)
     page.go_back()
     until(widget, f"el => !({STAGED})(el)")
+
+
+def test_what_is_enlarged_is_under_the_pointer_and_follows_the_window(opened: Opener) -> None:
+    visit = opened("chapters/04_attention_scoring.html")
+    widget, page = visit.widget("arrows"), visit.page
+    tip, plane = widget.locator(".tip").first, widget.locator(".plane svg")
+    small = box_of(plane)["width"]
+    button(widget, "Full window").press("Enter")
+    for size in ({"width": 1440, "height": 900}, {"width": 1366, "height": 625}):
+        page.set_viewport_size({"width": size["width"], "height": size["height"]})
+        large = size["height"] == 900
+        until(
+            widget, f"el => el.shadowRoot.querySelector('.enlarged') {'!' if large else '='}= null"
+        )
+        box = box_of(plane)
+        assert (box["width"] > 1.2 * small) is large
+        place = (box["x"] + 0.7 * box["width"], box["y"] + 0.4 * box["height"])
+        drag(page, middle(tip), place)
+        assert middle(tip) == pytest.approx(place, abs=box["width"] / 100)
+    page.keyboard.press("Escape")
+    page.set_viewport_size(SCREEN)
+    assert box_of(plane)["width"] == small
 
 
 def test_the_page_behind_is_out_of_reach_and_its_links_lead_there(

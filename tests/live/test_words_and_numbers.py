@@ -71,7 +71,7 @@ def test_what_a_shared_page_complains_of_is_told(context: BrowserContext, site: 
 
 
 def test_the_chapters_numbers_stand_in_the_page(widget: Locator) -> None:
-    assert where(widget) == "Precomputed."
+    assert where(widget) == "Change anything."
     button(widget, "with").first.click()
     note = widget.locator(".said .note").inner_text()
     assert note.startswith("“with” becomes 0.21 × v(journey) + 0.20 × v(starts) + 0.17 × v(step)")

@@ -1,5 +1,6 @@
 """One palette for widgets, plots and drawings: legible, and told apart by everyone."""
 
+import colorsys
 from itertools import combinations, product
 
 import numpy as np
@@ -83,12 +84,25 @@ def test_each_colour_can_be_written_in(scheme: str, group: str) -> None:
 
 @pytest.mark.parametrize(("scheme", "eye"), list(product(["light", "dark"], SEEN_BY)))
 def test_what_means_different_things_looks_different(scheme: str, eye: str) -> None:
-    roles, hues = colours("colours", scheme), colours("hues", scheme)
+    roles, hues, words = (colours(group, scheme) for group in ("colours", "hues", "words"))
     pairs = [(a, b, roles[a], roles[b]) for a, b in APART]
     pairs += [(a, b, hues[a], hues[b]) for a, b in combinations(hues, 2)]
+    pairs += [(a, b, words[a], words[b]) for a, b in combinations(words, 2)]
     for a, b, one, other in pairs:
         much = difference(one, other, SEEN_BY[eye])
         assert much >= LEAST_DIFFERENCE, f"{a} and {b}, {scheme}, {eye}: {much:.1f} apart"
+
+
+@pytest.mark.parametrize("scheme", GROUNDS)
+def test_a_colour_that_is_named_looks_like_its_name(scheme: str) -> None:
+    """What has it is a dot or a bar beside the name, so that 3 is enough."""
+    hues = {"blue": (200, 235), "orange": (15, 45), "green": (110, 150), "pink": (315, 340)}
+    for name, colour in colours("words", scheme).items():
+        assert contrast(colour, GROUNDS[scheme]) >= 3
+        rgb = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        hue, light, vivid = colorsys.rgb_to_hls(*rgb)
+        assert hues[name][0] <= 360 * hue <= hues[name][1]
+        assert light > 0.3 and vivid > 0.5, f"{name} is nearly black or grey"
 
 
 def test_the_palette_is_whole() -> None:

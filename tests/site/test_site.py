@@ -30,7 +30,7 @@ from browsing import (
 )
 from bs4 import BeautifulSoup
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Page, Route
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from refresh import CHAPTERS
 
 from tinylib.lab import own_file, road
@@ -757,10 +757,36 @@ def test_the_first_screen_says_what_it_is_and_shows_a_gpt_that_writes(
         lowest, wide = visit.page.evaluate(REACHES)
         assert lowest <= height and wide == width
         assert not visit.page.locator(".bd-sidebar-primary, .sidebar-toggle").first.is_visible()
-        button = visit.page.locator(".call a").first
+        button = visit.page.locator(".call a b").first
         assert button.inner_text() == "Build a GPT"
         button.click()
         visit.page.wait_for_url("**/01_encoder_decoder.html?road=straight")
+
+
+def test_the_contents_show_the_section_and_the_chapters_the_page_that_is_read(
+    browser: Browser, site: str
+) -> None:
+    with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
+        page = Visit(context, site, "chapters/16_real_model.html").page
+        sub_section = page.locator("section section section > h3").first
+        sub_section.evaluate("el => el.scrollIntoView({ behavior: 'instant' })")
+        expect(page.locator(".page-toc .toc-entry.active > a").first).to_have_css(
+            "font-weight", "600"
+        )
+        page.set_viewport_size({"width": 375, "height": 700})
+        page.get_by_role("button", name="Chapters").click()
+        expect(page.locator("dialog .current > a").first).to_be_in_viewport()
+
+
+def test_what_follows_from_an_answer_waits_for_it(opened: Opener) -> None:
+    page = opened("chapters/01_encoder_decoder.html").page
+    said = page.get_by_text("So only the differences between logits count.")
+    assert not said.is_visible()
+    page.emulate_media(media="print")
+    assert said.is_visible()
+    page.emulate_media(media="screen")
+    page.get_by_text("Nearly 1, because").click()
+    expect(said).to_be_visible()
 
 
 def test_the_road_leads_to_pages_and_shows_what_is_done(opened: Opener) -> None:

@@ -116,11 +116,30 @@ def own(page: Page) -> None:
     screen(page, 8).get_by_role("button", name="See your picture").click()
     expect(picture).to_be_in_viewport(ratio=1)
     expect(widget.get_by_text("The training is paused")).to_be_visible()
+    steps, newest = inputs(page, 8)["steps"], widget.locator(".newest .written")
+    before = newest.text_content() or ""
     widget.get_by_role("button", name="Another one").click()
-    widget.get_by_role("button", name="Pause").click()
+    expect(newest).not_to_have_text(before)  # it writes again, and learns nothing
+    assert inputs(page, 8)["steps"] == steps
+    line = "No more than the end of this line is read: it i"
+    widget.get_by_label("Let it continue").fill(line)
+    said = re.compile(f"before it learned: “{line}.*after .*: “{line}", re.DOTALL)
+    expect(picture).to_have_accessible_name(said)
     widget.get_by_role("button", name="Copy link").click()
     link = f"{page.url.split('#')[0]}"
     assert page.evaluate("navigator.clipboard.readText()") == link
+
+    widget.get_by_role("radio", name="Paste a text").check()
+    widget.get_by_role("textbox", name="your own text").fill("My diary. " * 100)
+    widget.get_by_role("button", name="Train on this text").click()
+    see = screen(page, 8).get_by_role("button", name="See your picture")
+    expect(see).to_be_disabled()
+    expect(see).to_have_accessible_description(re.compile("It is learning: about [123]0 s"))
+    expect(picture).not_to_be_visible()
+    widget.get_by_role("button", name="Undo").click()
+    expect(newest).to_contain_text(line)
+    widget.evaluate(f"(e) => void e.dispatchEvent(new CustomEvent('tl:done', {finished}))")
+    assert inputs(page, 8)["steps"] == steps
 
 
 DONE = (write, take, later, bracket, switch, lengthen, train, own)
@@ -148,7 +167,7 @@ def test_it_is_walked_from_the_first_screen_to_the_last(context: BrowserContext,
             expect(screen(page, number + 1).get_by_role("heading")).to_be_focused()
     assert screen(page, 8).locator("ul a").count() == 3
     assert inputs(page, 3)["prompt"] == "I must tell you now that the sea is "
-    assert "".join(map(chr, inputs(page, 8)["beginning"])) == "now that the sea is "
+    assert "".join(map(chr, inputs(page, 8)["beginning"])) == " of this line is read: it i"[-24:]
     assert visit.console == [] and visit.foreign == []
 
     page.go_back()

@@ -18,13 +18,6 @@ from tinylib.lab.models.smollm2_tokens import SYSTEM
 from tinylib.lab.table import Table, as_table
 from tinylib.lab.train import weights
 
-LIST = "list-style: none; padding-left: 0; text-align: left"
-ROW = "display: flex; flex-wrap: wrap; gap: 0 1rem; margin: 0; padding: 0.4rem 0; border-top: 1px "
-ROW += "solid var(--pst-color-border, currentcolor)"
-NAME = "flex: 1 1 12rem; margin: 0; line-height: 1.45"  # on a phone above what was written
-RESULT, PART = "flex: 3 1 18rem; min-width: 0; line-height: 1.45", "margin: 0"
-
-
 ROWS = {
     "gru": ("02_seq2seq", "Sequence to sequence", "translates, from 120 numbers"),
     "attention": ("05_seq2seq_attention", "With attention", "translates, attending to every word"),
@@ -46,7 +39,7 @@ INPUTS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class WholeRoad:
-    """A line, and by model what was written; a page shows it as a list of links and sentences."""
+    """A line, and by model what was written; a page shows it as stops on the road."""
 
     line: str
     models: Mapping[str, list[Mapping[str, Any]]]
@@ -61,9 +54,9 @@ class WholeRoad:
         return "\n".join([*lines, *filter(None, [self.note])])
 
     def _repr_html_(self) -> str:
-        head = f"<p>“<b>{escape(self.line)}</b>”</p>"
+        head = f'<p class="result">“{escape(self.line)}”</p>'
         note = f"\n<p>{escape(self.note)}</p>" if self.note else ""
-        rows = f'<ol role="list" style="{LIST}">\n' + "\n".join(map(self.item, ROWS)) + "\n</ol>"
+        rows = '<ol role="list">\n' + "\n".join(map(self.item, ROWS)) + "\n</ol>"
         return f'<div class="whole-road">\n{head}\n{rows}{note}\n</div>'
 
     def shown(self, key: str) -> list[Mapping[str, Any]]:
@@ -79,10 +72,9 @@ class WholeRoad:
         for one in self.shown(key):
             asked, text, after = map(escape, self.parts(one))
             language = ' lang="fr"' if "gloss" in one else ""
-            results += f'<p style="{PART}">{asked} <b{language}>{text}</b> {after}</p>'
+            results += f'\n<p>{asked} <b class="result"{language}>{text}</b> {after}</p>'
         link = f'<a href="{self.address(key)}">{stem[:2]} {name}</a>'
-        head = f'<p style="{NAME}">{link} <small style="display: block">{does}</small></p>'
-        return f'<li style="{ROW}">{head}\n<div style="{RESULT}">{results}</div></li>'
+        return f"<li><p>{link} <small>{does}</small></p>{results}</li>"
 
     def parts(self, one: Mapping[str, Any]) -> tuple[str, str, str]:
         """What was asked, what was written, and, of a translation, what it means in English."""

@@ -238,7 +238,7 @@ def test_a_readers_own_text_is_learned_and_nothing_starts_without(widget: Locato
     assert received(widget)["valid"].item() == pytest.approx(valid, abs=1e-4)
     widget.get_by_role("radio", name="our stories").check()
     settled(widget)
-    expect(widget.get_by_role("button", name="Start training")).to_be_enabled()
+    expect(widget.get_by_role("button", name="Train on this text")).to_be_enabled()
 
 
 FRENCH = "Müller – naïve café, déjà vu. " * 40
@@ -277,7 +277,7 @@ def test_a_file_that_is_no_plain_text_is_refused(widget: Locator) -> None:
             widget.get_by_role("radio", name="Paste a text").check()
 
 
-def test_all_of_a_large_file_is_learned_and_no_step_is_lost_unasked(widget: Locator) -> None:
+def test_all_of_a_large_file_is_learned_and_undo_returns_from_another(widget: Locator) -> None:
     text = "the cat sat on the mat . " * 1_000
     widget.get_by_role("radio", name="Paste a text").check()
     file: Any = {"name": "cats", "mimeType": "", "buffer": text.encode()}
@@ -286,17 +286,26 @@ def test_all_of_a_large_file_is_learned_and_no_step_is_lost_unasked(widget: Loca
     until(widget, f"el => el.model.get('inputs').corpus === {number}")
     expect(widget.locator(".own .note")).to_contain_text("The box shows only its beginning.")
     settled(widget)
-    step(widget)
-    use = widget.get_by_role("button", name="One step")
+    step(widget, 2)
+    paste_own(widget, "🙂" * 999)
+    expect(widget.locator(".own .note")).to_have_text("999 of at least 1\u202f000 characters")
     paste_own(widget, TEXTS["Russian"])
-    use.click()
-    widget.get_by_role("button", name="Stay with the run").click()
-    assert inputs_of(widget)["corpus"] == number and len(losses(widget)) == 1
-    paste_own(widget, TEXTS["Russian"])
-    use.click()
-    widget.get_by_role("button", name="Begin with this text").click()
+    assert inputs_of(widget)["corpus"] == number and len(losses(widget)) == 2
+    button(widget, "Train on this text").click()
+    expect(widget.locator(".newest .label")).to_contain_text("Now: step")
+    button(widget, "Pause").click()
     settled(widget)
-    assert inputs_of(widget)["corpus"] == ours.number_of(TEXTS["Russian"]) and not losses(widget)
+    assert inputs_of(widget)["corpus"] == ours.number_of(TEXTS["Russian"])
+    while inputs_of(widget)["corpus"] != number:
+        button(widget, "Undo").click()
+        settled(widget)
+    assert len(losses(widget)) == 2
+    expect(widget.get_by_label("look back")).to_be_enabled()  # what it wrote before is there, too
+    expect(widget.get_by_role("textbox", name="your own text")).to_have_value(re.compile("cat"))
+    paste_own(widget, TEXTS["Russian"])
+    button(widget, "One step").click()
+    until(widget, "el => el.model.get('inputs').steps === 1")
+    settled(widget)
     beginning = widget.get_by_label("It continues")
     beginning.fill("день " * 5 + "day")
     expect(widget.locator(".given + .note")).to_have_text(
@@ -341,7 +350,9 @@ def test_it_continues_a_beginning_of_the_readers_own(widget: Locator) -> None:
     assert seen["read"].tolist() == torchs["read"].tolist() == wanted and wanted[-1] == ours.V - 1
     for name in ("valid", "ngrams", "weights"):
         torch.testing.assert_close(seen[name], torchs[name].float(), rtol=0, atol=1e-4)
+    assert seen["before"].tolist() == torchs["before"].tolist()
     expect(widget.locator(".newest b")).to_have_text("where is Ann ☃")
+    expect(widget.locator(".first b")).to_have_text("where is Ann ☃")
     expect(widget.locator(".letters").first).to_have_text("where is Ann ☃")
     widget.get_by_role("button", name="Reset").click()
     settled(widget)
@@ -674,7 +685,7 @@ def test_a_pasted_text_trains_from_the_first_page_and_makes_a_card_but_no_link(
     assert re.fullmatch(r"my-gpt-step-\d+\.png", download.value.suggested_filename)
     copy = button(widget, "Copy picture")
     assert copy.evaluate(COPY) == [True, 0, 1200, 630]
-    status = widget.locator(".card [role=status]")
+    status = widget.locator(".card [role=status]").first
     expect(status).to_have_text("The picture is in the clipboard.")
     visit.page.evaluate("void (window.answer = async () => { throw new Error(); })")
     copy.click()

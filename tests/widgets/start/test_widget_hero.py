@@ -234,6 +234,7 @@ def test_another_character_is_taken_and_can_be_taken_back(widget: Locator) -> No
 
 def test_a_beginning_that_is_offered_is_written_to_its_end(widget: Locator) -> None:
     prompt = hero.OFFERS[-1]
+    widget.get_by_text("Play with it").click()
     widget.get_by_role("combobox").select_option(prompt)
     page.assert_torch(widget, STEM)
     choices = [TO_LINE_END] * LINES[-1]

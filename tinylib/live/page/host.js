@@ -6,15 +6,14 @@
   const live = new URL("../", own.src).href;
   const texts = (own.dataset.texts ?? "").split(" "); // that this copy of the site has
   const gguf = own.dataset.gguf && new URL(`../../${own.dataset.gguf}`, live).href; // a real model
-  const STORED = "Precomputed. PyTorch did it; your browser computes what you change.";
-  const STORED_BY_PYTHON = "Precomputed. Python did it; your browser computes what you change.";
+  const STORED =
+    "Change anything. The results shown were stored with the page; from your first change on, " +
+    "your browser runs the same functions of the chapter.";
   const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
   const RUNTIME = "the runtime (about 4 MB, once)";
   const HERE = "Computed here. Your browser runs the chapter's PyTorch function.";
   const HERE_BY_RULES =
     "Computed here. Your browser runs the chapter's functions, written in JavaScript.";
-  const STORED_BEFORE_TRAINING =
-    "Precomputed. PyTorch did it; press Start, and your browser trains the model.";
   const HERE_TRAINED = "Trained here. Your browser runs the chapter's own training step.";
   const LONG = 80; // ms: after such a run the next one is announced before it holds up the page
 
@@ -284,11 +283,7 @@
     const model = new Model({
       ...state,
       outputs: packed(state.outputs),
-      where: trains(state.spec)
-        ? STORED_BEFORE_TRAINING
-        : runsGraphs(state.spec)
-          ? STORED
-          : STORED_BY_PYTHON,
+      where: trains(state.spec) ? "" : STORED, // a trainer's Start says what it does
       link_id: id,
       texts,
       gguf,

@@ -17,6 +17,7 @@ let turn = Promise.resolve(); // messages are answered one after the other
 const acts = {
   train,
   text: async ({ id, text }) => void texts.set(id, text),
+  redraw: async () => void (run.turn = (run.turn ?? 0) + 1), // of what a look draws: other numbers
   forget: async () => leave({ key: "", losses: [] }),
   state: async () => (run.losses.length ? stateOf(run) : null),
   restore: async ({ spec, inputs, saved }) => {
@@ -58,9 +59,11 @@ async function begin(spec, inputs, saved, task = undefined) {
   const { fills } = spec.facts.training;
   const drawn = () => task?.first?.(inputs) ?? initial(fills[inputs.form], inputs.seed);
   const parameters = saved?.parameters ?? drawn();
+  const first = saved?.losses?.length ? drawn() : parameters;
   const zeros = () => new Float32Array(parameters.length);
   return {
     key: keyOf(spec, inputs),
+    first: await tensorOf(first), // what it has learned nothing with
     parameters: await tensorOf(parameters),
     mean: await tensorOf(saved?.mean ?? zeros()),
     square: await tensorOf(saved?.square ?? zeros()),
@@ -101,8 +104,8 @@ async function train({ spec, inputs, task: address, stem }, part) {
     return openGraph(own).then(() => runGraph(own, { parameters: run.parameters, ...feeds }));
   };
   const [key, { steps }] = [keyOf(spec, inputs), inputs];
-  if (steps && run.losses.length !== steps && left.key === key && left.losses.length === steps)
-    leave(left);
+  const isShown = (one) => one.key === key && one.losses.length === steps;
+  if (steps && !isShown(run) && isShown(left)) leave(left);
   else if (run.key !== key || run.losses.length > steps)
     leave(await begin(spec, inputs, undefined, task));
   if (inputs.steps > run.losses.length) await openGraph(graph);

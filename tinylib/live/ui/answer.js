@@ -1,5 +1,5 @@
 // What a widget says in a line or two, at its top on a phone, while the reader changes it or while
-// it trains: there the result itself often stands below the screen.
+// it trains, and the result itself is out of sight. It lies over the page, which it does not move.
 
 import { h } from "./dom.js";
 
@@ -7,7 +7,7 @@ const NOT_COPIED = ["id", "role", "tabindex", "data-input", "data-output", "data
 
 /** A copy of the elements that `selector` finds in the frame; it follows them. */
 export function answerStrip(frame, selector) {
-  const strip = h("div.answer-strip", { "aria-hidden": "true", inert: true });
+  const strip = h("div.answer-strip", { "aria-hidden": "true", tabindex: "-1" });
   const narrow = matchMedia("(max-width: 37.5rem)");
   const copy = () => {
     const found = narrow.matches ? [...frame.querySelectorAll(selector)] : [];
@@ -16,7 +16,10 @@ export function answerStrip(frame, selector) {
       .map((element) => /** @type {Element} */ (element.cloneNode(true)));
     for (const element of copies.flatMap((one) => [one, ...one.querySelectorAll("*")]))
       for (const name of NOT_COPIED) element.removeAttribute(name);
+    for (const element of copies) element.setAttribute("inert", ""); // a finger moves the strip
     strip.replaceChildren(...copies);
+    const chosen = /** @type {HTMLElement} */ (strip.querySelector(".query"));
+    if (chosen) strip.scrollLeft = chosen.offsetLeft - strip.clientWidth / 3;
   };
   let asked = 0;
   const changes = new MutationObserver(() => {
@@ -34,19 +37,12 @@ export function answerStrip(frame, selector) {
   );
   for (const element of frame.querySelectorAll(selector)) {
     changes.observe(element, { subtree: true, childList: true, characterData: true });
-    sight.observe(element);
+    sight.observe(element.closest(".sentence") ?? element); // a list of words has no box
   }
   narrow.addEventListener("change", copy);
-  // What is dragged stays under the finger: until it is let go, the strip keeps its height.
-  const release = () => strip.style.removeProperty("height");
-  frame.addEventListener("pointerdown", () => {
-    strip.style.height = `${strip.offsetHeight}px`;
-    for (const end of ["pointerup", "pointercancel"])
-      addEventListener(end, release, { once: true });
-  });
   copy();
   return {
-    element: strip,
+    element: h("div.over-all", strip),
     end: () => {
       narrow.removeEventListener("change", copy);
       sight.disconnect();
@@ -55,18 +51,24 @@ export function answerStrip(frame, selector) {
 }
 
 export const ANSWER = `
-.answer-strip { display: none; }
+.over-all { display: none; }
 @media screen and (max-width: 37.5rem) {
-  .answer-strip:not(:empty) { display: grid; gap: 4px; align-content: end; min-height: 2.5rem;
-    max-height: 8.75rem; overflow: hidden; z-index: 2; margin: -4px -16px; padding: 4px 16px;
-    background: var(--ground); border-block: 1px solid var(--line); opacity: 1; }
+  :is(.frame:focus-within:not(.followed), .trains) > .over-all:has(> :not(:empty, .seen)) {
+    display: block; } /* what is followed has its own panel, and lies under nothing */
+  .over-all { position: sticky; top: 0; z-index: 2; height: 0; margin-top: -14px; }
+  :host(.tl-widget) .over-all { top: 3.5rem; }
+  :host(.tl-widget) .staged .over-all { top: 0; }
+  .answer-strip { position: absolute; inset: 0 -16px auto; display: grid; gap: 4px;
+    grid-template-columns: minmax(0, 1fr); align-content: end; min-height: 2.5rem;
+    max-height: 8.75rem; padding: 4px 16px; overflow: auto hidden; background: var(--ground);
+    border-block: 1px solid var(--line); }
   .stale .answer-strip { opacity: .4; }
+  .answer-strip [inert] { opacity: 1; }
   .answer-strip.answer-strip > * { margin: 0; height: auto; min-height: 0; max-height: 4lh;
     border: 0; padding: 0; overflow: hidden; align-content: end; } /* the newest lines, whole */
+  .answer-strip.answer-strip > .words { display: flex; gap: 4px; width: max-content;
+    max-height: none; }
   .answer-strip button:not(.pick-word) { display: none; }
-  :is(.frame:focus-within, .trains) > .answer-strip:not(.seen) { position: sticky; top: 0; }
-  :host(.tl-widget) :is(.frame:focus-within, .trains) > .answer-strip { top: 3.5rem; }
-  .staged .answer-strip.answer-strip { top: 0; }
-  .answer-strip:not(:empty) ~ * [data-input] { scroll-margin-top: 13rem; }
+  .frame:has(.answer-strip:not(:empty)) [data-input] { scroll-margin-top: 13rem; }
 }
 `;

@@ -171,7 +171,6 @@ export function shareCard(read, empty) {
   let drawn = "";
   return {
     element: h("div.card", canvas, h("div.shares", ...buttons), status),
-    announce: (text) => setText(status, text),
     update() {
       const content = read();
       if (!content) return;
@@ -181,7 +180,9 @@ export function shareCard(read, empty) {
       }
       canvas.classList.toggle("waiting", !content.ready);
       const now = JSON.stringify(content);
-      if (now !== drawn) drawCard(canvas, content);
+      if (now === drawn) return;
+      drawCard(canvas, content);
+      setText(status, ""); // what was said of another picture
       drawn = now;
     },
   };

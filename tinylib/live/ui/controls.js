@@ -1,6 +1,7 @@
 // Choices, switches and buttons that edit inputs: each names them by its `data-input`. One that
 // only changes what is shown has none. Numbers are in knobs.js.
 
+import { resized } from "./boxes.js";
 import { h, mathText } from "./dom.js";
 
 /**
@@ -24,6 +25,14 @@ export function radio(
     change: choose ?? set,
     ...more,
   });
+}
+
+/** Where segments take several lines, all lines have about as many. */
+function balance(box) {
+  box.style.removeProperty("--least");
+  const tops = [...box.children].map(({ offsetTop }) => offsetTop);
+  const most = Math.ceil(tops.length / new Set(tops).size);
+  if (most < tops.length) box.style.setProperty("--least", `${Math.floor(100 / most)}%`);
 }
 
 /**
@@ -53,18 +62,17 @@ export function choice(
     picks.push({ button, element, value });
     return element;
   };
-  return {
-    element: h(
-      "div.choice",
-      { role: "radiogroup", "aria-label": label },
-      ...Object.entries(groups).map(([title, list]) =>
-        h(
-          "div.kind",
-          h("span.of", { "aria-hidden": String(title === label) }, title),
-          h("div.picks", ...list.map(pick)),
-        ),
-      ),
+  const bars = Object.entries(groups).map(([title, list]) =>
+    h(
+      "div.kind",
+      h("span.of", { "aria-hidden": String(title === label) }, title),
+      h("div.picks", ...list.map(pick)),
     ),
+  );
+  const element = h("div.choice", { role: "radiogroup", "aria-label": label }, ...bars);
+  resized(() => bars.forEach(({ lastElementChild: bar }) => balance(bar)), element);
+  return {
+    element,
     shows: choose ? undefined : "inputs",
     update(inputs) {
       const now = read ? read(inputs) : inputs[name];
@@ -175,7 +183,8 @@ export const CONTROLS = `
 /* Segments of one bar; lines between them are drawn by their shadows, also where they wrap. */
 .picks { display: flex; flex-wrap: wrap; width: fit-content; max-width: 100%; overflow: hidden;
   border: 1px solid var(--line); border-radius: 8px; }
-.pick { position: relative; flex: 1 0 auto; max-width: 100%; min-height: 2rem; padding: 6px 12px;
+.pick { position: relative; flex: 1 0 auto; min-width: var(--least, 0); max-width: 100%;
+  min-height: 2rem; padding: 6px 12px;
   box-shadow: 1px 0 var(--line), 0 1px var(--line); cursor: pointer; text-align: center;
   font-size: var(--size-note); line-height: 1.25; }
 .pick input[type=radio] { position: absolute; inset: 0; width: 100%; height: 100%; opacity: 0;

@@ -75,6 +75,16 @@ export function readOnce(read) {
   };
 }
 
+/** How many times as large as its own pixels an element is shown, as in the full window. */
+export const zoomOf = (element) => element.currentCSSZoom ?? 1;
+
+/** Where an element stands in the window, in pixels of `within`, which may be zoomed. */
+export function placeOf(element, within = element) {
+  const { x, y, width, height } = element.getBoundingClientRect();
+  const zoom = zoomOf(within);
+  return new DOMRect(x / zoom, y / zoom, width / zoom, height / zoom);
+}
+
 /** How long a bar is, or how far to the right a mark on it, as a share of all that there is. */
 export function setLength(element, share, side = "width") {
   const length = `${(100 * share).toFixed(2)}%`;

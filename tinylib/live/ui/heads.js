@@ -88,7 +88,8 @@ export function headMaps({ label, output = "", read, chosen, choose, draw, ...ot
 export const blocksOf = (widget, [from, to]) =>
   partsOf(widget, `.layers > :nth-child(n + ${from + 2}):nth-child(-n + ${to + 1}) .small`);
 headMaps.style = `${pixelMap.style}
-.layers { display: grid; gap: 6px; max-width: calc(3rem + var(--map, 7.375rem) * var(--heads, 4)); }
+.layers { display: grid; gap: 6px;
+  max-width: calc(3rem + var(--map, 7.375rem) * var(--grow, 1) * var(--heads, 4)); }
 .layer { display: grid; grid-template-columns: 3rem repeat(var(--heads), minmax(0, 1fr)); gap: 6px;
   align-items: center; font-size: var(--size-note); color: var(--soft); }
 .layer-name { white-space: nowrap; }
@@ -113,7 +114,8 @@ headMaps.style = `${pixelMap.style}
 @container widget (min-width: 53.75rem) {
   .side .layers { --map: 3.5rem; }
   .atlas { grid-template-columns: auto minmax(0, 1fr); align-items: start; }
-  .atlas .layers { --map: 2.75rem; min-width: calc(3rem + var(--map) * var(--heads, 4)); }
+  .atlas .layers { --map: 2.75rem;
+    min-width: calc(3rem + var(--map) * var(--grow, 1) * var(--heads, 4)); }
   .atlas .heading .head { display: none; } /* the numbers say enough */
 }
 @media (max-width: 37.5rem) {

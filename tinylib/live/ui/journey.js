@@ -20,7 +20,7 @@
 
 import { columnHeads, namedRow, resized, scroller } from "./boxes.js";
 import { copyAsTorch } from "./copy.js";
-import { h, setAttribute, setText, typeset } from "./dom.js";
+import { h, placeOf, setAttribute, setText, typeset } from "./dom.js";
 import { light } from "./explain.js";
 import { format, times, within } from "./numbers.js";
 
@@ -40,7 +40,7 @@ const entries = (widget, list) =>
 
 /** A copy of a cell that can move over the frame. */
 function ghostOf(cell, frame) {
-  const [box, around] = [cell.getBoundingClientRect(), frame.getBoundingClientRect()];
+  const [box, around] = [placeOf(cell, frame), placeOf(frame)];
   const ghost = h("span.ghost", { "aria-hidden": "true" });
   ghost.textContent = cell.value ?? cell.textContent;
   const place = { left: box.left - around.left, top: box.top - around.top };
@@ -58,7 +58,7 @@ function movement(widget, layer, { moves = [], fills = [] }) {
     if (!targets.length) continue;
     given.forEach((cell, i) => {
       const { ghost, box } = ghostOf(cell, layer);
-      const goal = targets[Math.min(i, targets.length - 1)].getBoundingClientRect();
+      const goal = placeOf(targets[Math.min(i, targets.length - 1)], layer);
       layer.append(ghost);
       const [x, y] = [goal.left - box.left, goal.top - box.top];
       const there = `translate(${x}px, ${y}px)`;
@@ -286,15 +286,25 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     mark("dim", [...widget.frame.querySelectorAll("[data-output], .matrix")].filter(unused));
   }
 
-  /** As high as the longest step needs it, so that nothing below moves from step to step. */
+  const isNarrow = () => widget.frame.clientWidth < NARROW;
+
+  /**
+   * As high as the longest step needs it, so that nothing below moves from step to step; on a phone
+   * there is no room for that.
+   */
   function holdHeight() {
     if (held === element.clientWidth) return;
+    if (isNarrow()) {
+      held = element.clientWidth;
+      content.element.style.minHeight = widget.frame.style.minHeight = "";
+      return;
+    }
     const probe = stepContent();
     content.element.style.minHeight = "";
     controls.after(probe.element);
     const heights = times(last, (i) => {
       probe.show(stepOf(i + 1));
-      return Math.ceil(probe.element.getBoundingClientRect().height);
+      return Math.ceil(placeOf(probe.element).height);
     });
     probe.element.remove();
     content.element.style.minHeight = `${Math.max(...heights)}px`;
@@ -312,7 +322,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
   /** The box behind which it stands at this step. */
   function boxOf(step) {
     home ??= element.previousElementSibling;
-    const narrow = step && beside && widget.frame.clientWidth < NARROW;
+    const narrow = step && beside && isNarrow();
     return (narrow && goalOf(step)?.closest(beside)) || home;
   }
   const goalOf = (step) => [...entries(widget, stepOf(step).lit.slice(-1))][0];
@@ -474,8 +484,8 @@ journey.style = `${copyAsTorch.style}
 .journey.under-way { width: 100%; }
 .followed .explained { position: static; }
 .controls { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; }
-.journey:not(.under-way) .start { border-color: var(--accent); background: var(--accent);
-  color: var(--ground); font-weight: 600; padding: 4px 14px; }
+.journey:not(.under-way) .start { border-color: var(--accent); font-weight: 600;
+  padding: 4px 14px; }
 .controls input[type=range] { flex: 1 1 3rem; min-width: 3rem; }
 .controls .place { font-size: var(--size-note); color: var(--soft); white-space: nowrap;
   font-variant-numeric: tabular-nums; }
@@ -516,6 +526,7 @@ journey.style = `${copyAsTorch.style}
 .followed .scroll { scroll-padding-inline: 0 44px; } /* where it fades */
 @container widget (width < 600px) { /* whatever its button says, the line holds it */
   .controls .place { flex: 1 0 100%; order: 1; }
+  .note[data-yet] { display: none; }
 }
 @container widget (min-width: 53.75rem) { /* a button beside the title, until it is under way */
   :is(.frame, .side) > .journey:not(.under-way) { position: absolute; top: 7px; right: 16px;

@@ -15,6 +15,9 @@ const HUES = {
 const COLOURS = {
   ...PALETTE.colours,
   ...PALETTE.hues,
+  ...Object.fromEntries(
+    Object.entries(PALETTE.words).map(([word, pair]) => [`word-${word}`, pair]),
+  ),
   ...Object.fromEntries(Object.entries(HUES).map(([name, hue]) => [name, PALETTE.hues[hue]])),
 };
 

@@ -1,7 +1,7 @@
 // A plane with axes: curves, what stands at a place in it, lines across it, and what is dragged.
 
 import { resized } from "./boxes.js";
-import { h, setAttribute, setText, svgPart } from "./dom.js";
+import { h, placeOf, setAttribute, setText, svgPart } from "./dom.js";
 import { times } from "./numbers.js";
 import { fillList } from "./sentences.js";
 
@@ -64,9 +64,9 @@ const crosses = (points, { left, right, top, bottom }) =>
 function keepApart(element, svg, curves) {
   const names = [...element.querySelectorAll(NAMES)].filter((name) => name.checkVisibility?.());
   for (const name of names) name.style.translate = "";
-  const area = svg.getBoundingClientRect();
+  const area = placeOf(svg);
   const boxOf = (/** @type {Element} */ one) => {
-    const { left, right, top, bottom } = one.getBoundingClientRect();
+    const { left, right, top, bottom } = placeOf(one);
     return { left, right, top, bottom };
   };
   const taken = [...element.querySelectorAll(".tick")].map(boxOf);
@@ -133,7 +133,10 @@ export function plane({
   const svg = svgPart("svg", { preserveAspectRatio: "none", "aria-hidden": "true" }, upward);
   const scale = h("div", { "aria-hidden": "true" });
   const aria = label ? { role: "group", "aria-label": label } : { "aria-hidden": "true" };
-  const size = { class: `plane ${name}`, style: `height: ${height / 16}rem` };
+  const size = {
+    class: `plane ${name}`,
+    style: `height: calc(${height / 16}rem * var(--grow, 1))`,
+  };
   const element = h("div", { ...size, ...aria }, svg, scale);
 
   let asked = 0;
@@ -253,7 +256,7 @@ plane.style = `
 .rule { position: absolute; pointer-events: none; }
 .rule.x { top: 0; bottom: 0; border-left: 2px solid var(--text); }
 .rule.y { left: 0; right: 0; border-top: 1.5px dashed var(--tone, var(--accent)); }
-.rule b { position: absolute; white-space: nowrap; font-weight: 600; }
+.rule b { position: absolute; z-index: 1; white-space: nowrap; font-weight: 600; }
 .rule.x b { bottom: 100%; left: -2px; padding-bottom: 2px; }
 .rule.x.late b { left: auto; right: -2px; }
 .rule.y b { right: 4px; bottom: 0; padding: 0 4px; font-weight: 500; line-height: 1.1;

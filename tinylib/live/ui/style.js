@@ -19,7 +19,6 @@ const TOUR = `
 .tour textarea.line.line { font-size: var(--size-large); }
 .tour .page-of.page-of { padding-block: 10px 0; height: calc(7lh + 12px);
   font-size: var(--size-text); }
-.tour .play { color: var(--ground); background: var(--accent); border-color: var(--accent); }
 @container widget (max-width: 37.5rem) {
   .tour .paper { height: 10rem; }
   .tour .row > .stage .paper { height: 4.625rem; }
@@ -74,7 +73,12 @@ button { font: inherit; font-size: var(--size-note); min-height: 1.75rem; min-wi
   padding: 2px 10px; cursor: pointer; color: var(--text); background: transparent; border: 1px solid
   var(--line); border-radius: 6px; }
 button:hover:not(:disabled) { border-color: var(--accent); }
-button:disabled { opacity: .45; cursor: default; }
+:is(button:disabled, .main[aria-disabled=true]) { opacity: .45; cursor: default; }
+/* The one act that a widget is for: what it writes, trains or plays; else to follow a word. */
+button:where(.main, .play, .frame:not(:has(.main, .play)) .journey:not(.under-way) .start) {
+  font-weight: 650; color: var(--ground); background: var(--accent);
+  border-color: var(--accent); }
+button:where(.main) { min-height: 2rem; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 input[type=text] { font: inherit; color: var(--text); background: transparent; border: 1px solid
   transparent; border-radius: 5px; min-height: 1.75rem; padding: 2px 4px; }
@@ -92,7 +96,6 @@ input[type=text]:hover { border-color: var(--line); }
   min-height: 1.75rem; }
 .pick-word { border: 0; text-align: left; }
 .pick-word span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.answer-strip .words { display: flex; flex-wrap: wrap; gap: 4px; }
 .word .weight { grid-row: 2; padding: 0 0 3px 9px; font-size: var(--size-small);
   font-variant-numeric: tabular-nums; }
 .word .weight:empty { display: none; }
@@ -171,19 +174,17 @@ ${KNOBS}${CONTROLS}${KEYS}${STAGE}${ANSWER}${TOUR}
 .state summary { display: flex; gap: 6px; align-items: center; width: fit-content;
   min-height: 1.75rem; cursor: help; }
 .where { max-height: 2lh; overflow: hidden; }
-.state:has(.origin:not(:empty)) .where { text-decoration: underline dotted;
-  text-underline-offset: 3px; }
+.state:has(.where:empty) { visibility: hidden; }
+.where.opens { text-decoration: underline dotted; text-underline-offset: 3px; }
 .state progress { position: absolute; inset: auto 0 0; height: 3px; }
-.origin { position: absolute; z-index: 3; top: 100%; width: max-content; margin: 0;
-  max-width: min(20rem, 80vw); padding: 6px 10px; line-height: 1.45; background: var(--ground);
-  border: 1px solid var(--line); border-radius: 8px; box-shadow: 0 2px 10px var(--line); }
+.origin { margin: 0; color: var(--soft); font-size: var(--size-note); }
+.title-row:not(:has(.state[open])) ~ .origin { display: none; }
 @media (max-width: 37.5rem) {
   .row > .row > .column { order: -1; }
   .matrix { --box: 2.4375rem; }
   .title { flex: 1 0 100%; }
   .acts { margin: 0; }
   .state { order: 1; }
-  .origin { right: 0; }
   .staged .title-row { position: static; }
 }
 @media (pointer: coarse) {
@@ -217,7 +218,7 @@ progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent)
 @media print { /* what only a reader at a screen can use goes; buttons that name a row stay */
   :host { break-inside: avoid; }
   * { print-color-adjust: exact; }
-  .foot, .state, .problem, .link, .remove, .rename, input[type=range],
+  .foot, .state, .origin, .problem, .link, .remove, .rename, input[type=range],
   button:not(li button, th button, td button) { display: none !important; }
 }
 `;

@@ -25,8 +25,8 @@ const CHUNK_MS = 800; // of training between two edits of the steps; a page show
 const SLOW_MS = 330; // between two steps or chunks of steps, when the training is slowed down
 const SAVE_EVERY_MS = 8000; // between two times that a run is kept in the browser
 
-/** @type {(ms?: number) => string} */
-const silent = (_ms) => "";
+/** @type {(of?: any) => string} */
+const silent = (_of) => "";
 
 /** The settings of a training: on a phone folded, since what they change stands above them. */
 export function settings(_widget, ...parts) {
@@ -114,8 +114,8 @@ const duration = (ms) => (ms < 100 ? `${ms.toFixed(1)} ms` : `${whole(Math.round
  * step in other words. With `pause`, each step is seen, `pause` ms after the one before. In a
  * page a run can be kept, saved as a file and loaded again, as `saved` says:
  * { metadata(inputs, outputs), wrong(metadata, inputs), also(inputs), take(kept), how }. Nothing
- * starts while there is something `lacking`, which it says. What can be reached, and what is said
- * then between the buttons and the results, is `success`: see successLine().
+ * starts while there is something `lacking`, which it says; `another` names the start of a run that
+ * is not on show. What can be reached is `success`: see successLine().
  */
 export function trainingBar(
   widget,
@@ -126,6 +126,7 @@ export function trainingBar(
     pause: gap = 0,
     saved = undefined,
     lacking = silent,
+    another = silent,
     success = undefined,
     label = "Start training",
   } = {},
@@ -167,11 +168,12 @@ export function trainingBar(
   const show = () => {
     const focused = bar.getRootNode().activeElement;
     [go.hidden, pause.hidden] = [running, !running];
-    go.disabled = one.disabled = at() >= most || Boolean(lacking());
+    const over = at() >= most && !another();
+    go.disabled = one.disabled = over || Boolean(lacking());
     if (focused === go && running) pause.focus();
     if (focused === pause && !running) (go.disabled ? back : go).focus();
-    const ended = at() >= most ? "All steps are done" : at() > 0 ? "Go on" : label;
-    setText(go, lacking() || ended);
+    const usual = over ? "All steps are done" : at() > 0 ? "Go on" : label;
+    setText(go, lacking() || another() || usual);
   };
   const stop = () => {
     [running, wanted] = [false, false];
@@ -241,7 +243,7 @@ export function trainingBar(
   widget.model.on("change:error", () => {
     if (widget.model.get("error") && running) stop();
   });
-  Object.assign(widget, { rest: stop, goOn: start });
+  widget.rest = stop;
   const isRunning = () => running;
   const announcement = success && successLine(widget, success, { stop, go, isRunning });
   const keeping = inPage && saved ? keeper(widget, saved, { at, stop, ready }) : null;
@@ -338,12 +340,13 @@ function isStill(widget, read, all) {
  * when(inputs, outputs, past), message(crossed, outputs, inputs), flag, tone }: `crossed` is
  * “Step 128” or, where steps lie between two looks, “By step 130”; if it has no `message`, there is
  * only the `flag` on the curve, in the class `tone`. The last one of the list is the goal. Then
- * `next(inputs, reached)` offers experiments, [label, settings]; and once the numbers of
- * `read(outputs)` stand still, to stop.
+ * `now(outputs)` says after the last step what is true by then, since a message keeps what was true
+ * at its own step; `next(inputs, reached)` offers experiments, [label, settings]; and once the
+ * numbers of `read(outputs)` stand still, to stop.
  */
 function successLine(
   widget,
-  { goal, milestones, next = (_inputs, _reached) => [], read = undefined },
+  { goal, milestones, next = (_inputs, _reached) => [], read = undefined, now: state = silent },
   { stop, go, isRunning },
 ) {
   widget.milestones = milestones;
@@ -379,9 +382,10 @@ function successLine(
       const spoken = reached.filter((one) => one.said).at(-1)?.said ?? "";
       const all = reached.some(({ name }) => name === milestones.at(-1).name);
       const over = known && steps >= most && !isRunning();
+      const reads = over && all ? state(widget.readOutputs()) : "";
       const missed = all ? "." : ", and the goal is not reached.";
-      setText(end, over ? `All ${whole(most)} steps are done${missed}` : "");
-      setAttribute(end, "class", spoken ? "spoken-only" : "");
+      setText(end, over ? `All ${whole(most)} steps are done${reads ? `: ${reads}` : missed}` : "");
+      setAttribute(end, "class", spoken && !reads ? "spoken-only" : "");
       const now = `${spoken}${over}`;
       if (now !== shown) {
         sentence.replaceChildren(...mathText(spoken));
@@ -632,9 +636,8 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
 
 trainingBar.style = `
 .bar { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: center; }
-.bar .main { font-weight: 650; min-width: 9.6em; }
-.tour .bar .main { padding: 8px 24px; font-size: var(--size-text); color: var(--ground);
-  background: var(--accent); border-color: var(--accent); }
+.bar .main { min-width: 9.6em; }
+.tour .bar .main { padding: 8px 24px; font-size: var(--size-text); }
 .far { display: flex; flex: 1 1 21.875rem; min-width: min(100%, 21.875rem); gap: 4px 10px;
   align-items: center; font-size: var(--size-note); font-variant-numeric: tabular-nums; }
 .far progress { flex: 1 1 3.75rem; min-width: 3.75rem; max-width: 15rem; }
@@ -697,11 +700,11 @@ export function pastOf(widget) {
   const stale = past && past.key !== key ? losses : past?.stale;
   const steps = losses === stale ? 0 : losses.shape[0];
   if (past?.key !== key || steps < past.steps) {
-    if (past?.steps && !past.restored) widget.left = past;
+    if (past?.steps && !past.restored) [widget.left, widget.older] = [past, widget.left];
     widget.past = newPast(key, stale);
   }
-  const { left } = widget;
-  if (steps && !widget.past.steps && left?.key === key && left.steps === steps) widget.past = left;
+  const back = [widget.left, widget.older].find((one) => one?.key === key && one.steps === steps);
+  if (steps && !widget.past.steps && back) widget.past = back;
   return Object.assign(widget.past, { steps, known: losses !== stale });
 }
 

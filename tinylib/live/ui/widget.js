@@ -108,9 +108,10 @@ export class Widget {
       h(
         "div.title-row",
         h("p.title", title),
-        h("details.state", state, this.origin),
+        h("details.state", state),
         h("span.acts", againButton, undoButton, resetButton, ...copy, this.ownWindow.button),
       ),
+      this.origin,
       ...parts.map((part) => part.element),
       h("div.slot", ...(this.sums ? [this.sums] : []), this.problemLine),
       this.failureLine,
@@ -288,8 +289,9 @@ export class Widget {
     const said = loading || (this.late ? COMPUTING : this.model.get("where"));
     const [first, ...how] = said.split(/(?<=\.) /);
     setText(this.where, first);
+    setAttribute(this.where, "class", how.length ? "where opens" : "where");
     setText(this.origin, how.join(" "));
-    setAttribute(this.origin.parentElement, "title", how.join(" "));
+    setAttribute(this.where.parentElement, "title", how.join(" "));
     if (this.busy === this.late) return;
     this.busy = this.late;
     for (const result of this.frame.querySelectorAll(RESULTS))

@@ -315,7 +315,7 @@ function winner() {
 field2d.style = `${plane.style}
 .arrows.plane { height: auto !important; aspect-ratio: 1; max-width: 26.25rem; }
 @container widget (min-width: 53.75rem) { /* with the verdict below it, in a low window, too */
-  .arrows.plane { max-width: 23.25rem; }
+  .arrows.plane { max-width: calc(23.25rem * var(--grow, 1)); }
 }
 .arrows path.line { stroke: var(--query); stroke-width: 1; stroke-dasharray: 3 5; opacity: .6; }
 .arrows path.feet { stroke: var(--soft); stroke-width: 1.2; stroke-dasharray: 2 4; }

@@ -402,7 +402,7 @@ function bar(widget) {
           flag: "the best width",
           when: ({ form }, outputs) => form === 0 && near(outputs),
           message: (crossed, { sigma, best }) =>
-            `${crossed}: the width has come to ${figure(sigma.data[0])}; ` +
+            `${crossed}: the width had come to ${figure(sigma.data[0])}; ` +
             `the best of all we tried is ${figure(best.data[0], 2)}.`,
         },
       ],

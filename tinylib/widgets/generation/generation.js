@@ -658,8 +658,7 @@ luck.style = `
 writer.style = `
 .onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; font-size:
   var(--size-note); color: var(--soft); font-variant-numeric: tabular-nums; }
-.main { min-width: 5.75rem; font-weight: 600; border-color: var(--accent); min-height: 2rem; }
-.main[aria-disabled=true] { opacity: .5; cursor: default; }
+.main { min-width: 5.75rem; }
 .told:empty { display: none; }
 `;
 page.style = `${TEXT_STYLE}

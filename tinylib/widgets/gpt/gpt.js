@@ -667,10 +667,11 @@ surprises.style = `${TEXT_STYLE}
   background: linear-gradient(to right in oklab, var(--ground), color-mix(in oklab, var(--ground),
   var(--negative) 55%)); border: 1px solid var(--line); }
 .at.note { min-height: 4.8em; }
+.staged .followed :is(.at, .mean) { display: none; } /* no step speaks of them */
 `;
 heads.style = headMaps.style;
 largeMap.style = `
-.large .pixel-map { max-width: 15rem; cursor: pointer; }
+.large .pixel-map { max-width: calc(15rem * var(--grow, 1)); cursor: pointer; }
 @container widget (min-width: 53.75rem) {
   /* All of it fits in a window, with a story and six blocks, too. */
   .sides { --right: 1.36fr; }

@@ -1,5 +1,5 @@
 import { numberOf, textIn, usable } from "../../live/page/own_text.js";
-import { ownTextOf, setOwnText, trains } from "../../live/page/trainer.js";
+import { ask, ownTextOf, setOwnText, trains } from "../../live/page/trainer.js";
 import { results } from "../../live/ui/boxes.js";
 import { shareCard } from "../../live/ui/card.js";
 import { radio } from "../../live/ui/controls.js";
@@ -22,51 +22,65 @@ const CORPORA = ["our stories", "Shakespeare", "your own"];
 const [STORIES, SHAKESPEARE, OWN] = [0, 1, 2];
 const OFFERED = { [OWN]: "Paste a text", [SHAKESPEARE]: "Shakespeare", [STORIES]: "Our stories" };
 const ABOUT = {
-  [SHAKESPEARE]: "Scenes of his plays, a million letters.",
+  [SHAKESPEARE]: "Scenes of his plays, a million characters.",
   [STORIES]: "3 000 little stories in plain words: who is where, and who has what.",
 };
 const LAYERS = 4;
 const IN_BOX = 20_000; // characters of a text that the box shows
+const IN_SIGHT = 80; // characters of a line that is continued
 const LOOK_EVERY_MS = 3000; // ms between two looks: each takes as long as some steps
 const NO_MASK = 2; // the form that sees what it is to predict
-const fileNames = new Map(); // number of a text -> the name of the file that it was in
+const givenTexts = new Map(); // number of a text -> { text, file: the name of what it was in }
 
 /** Which text is learned; the reader's own is pasted, or read from a file. */
 function corpus(widget) {
   const { facts, stem } = widget.spec;
+  const [least] = facts.characters;
   const note = h("p.note", { role: "status" });
   const wrong = h("p.problem.wrong", { role: "alert" });
-  let opened = { text: "", excerpt: "" }; // a text that is longer than the box, and what it shows
+  let opened = { text: "", excerpt: "", file: "" }; // what may be longer than the box shows
   let wanted = false; // the reader is about to give a text
   let typed = false; // the box holds what has not been used yet
   let shown = 0; // the number of the text in the box
+  let replaced; // the inputs of the run in whose place another text is learned
   const box = h("textarea.line", {
     rows: "4",
     spellcheck: "false",
     "aria-label": "your own text",
-    placeholder: "Paste a text here: a book, a diary, messages … It stays in your browser.",
+    placeholder:
+      `Paste at least ${whole(least)} characters here: a book, a diary, messages … ` +
+      "They stay in your browser.",
     input: ({ inputType }) => {
-      typed = true;
       setText(wrong, "");
-      const [few, least] = [isShort(), whole(facts.characters[0])];
-      setText(note, few ? `${whole(given().length)} of at least ${least} characters` : "");
-      if (inputType === "insertFromPaste" && !few) take(given()); // its beginning is then in sight
-      widget.repaint("inputs");
+      const few = `${whole(lengthOf(given()))} of at least ${whole(least)} characters`;
+      setText(note, isShort() ? few : "");
+      offer(inputType === "insertFromPaste");
     },
   });
-  const show = (text) => {
+  /** There is a text: it is used at once where it replaces no run, so that its words are seen. */
+  const offer = (now) => {
+    const learned = widget.inputs.corpus >= OWN && given() === ownTextOf(stem)?.text;
+    typed = !learned;
+    if (typed && now && !isShort() && !pastOf(widget).steps) take();
+    widget.repaint("inputs");
+  };
+  const show = (text, file = "") => {
     box.value = text.slice(0, IN_BOX).replace(/[\ud800-\udbff]$/, "");
-    opened = { text, excerpt: text.length > IN_BOX ? box.value : "" };
+    opened = { text, excerpt: box.value, file };
   };
   const given = () => (opened.excerpt && box.value === opened.excerpt ? opened.text : box.value);
-  const isShort = () => given().length < facts.characters[0];
-  const begin = (id) =>
+  const lengthOf = (text) => Array.from(text.slice(0, 2 * least)).length; // as far as it matters
+  const isShort = () => lengthOf(given()) < least;
+  const begin = (id) => {
+    replaced = pastOf(widget).steps && !widget.streams ? widget.inputs : replaced;
     widget.edit(Symbol("corpus"), (next) => {
       next.corpus = id;
       next.steps = 0;
     });
-  const use = (id, text) => {
+  };
+  const use = (id, text, file) => {
     typed = false;
+    givenTexts.set(id, { text, file });
     setOwnText(stem, id, text);
     if (!widget.model.get("link_id")) widget.model.set("own", text);
     if (id !== widget.inputs.corpus) begin(id);
@@ -78,47 +92,31 @@ function corpus(widget) {
     wanted = false;
     widget.repaint("inputs");
   };
-  /** Use the text, if it can be learned and no run is lost by it; whether it is used. */
-  const take = (text, file = "", fill = () => {}) => {
+  /** Use the text, if it can be learned; whether it is used. */
+  const take = () => {
+    const text = given();
     const { error, text: kept, length, note: caution } = usable(text, facts.characters);
     setText(wrong, error ?? "");
     setText(note, "");
     if (error) return false;
-    fill();
-    const all = text === opened.text && box.value === opened.excerpt;
-    const seen = all
-      ? "The box shows only its beginning."
-      : opened.excerpt && "What the box does not show is not used.";
-    if (!all) opened = { text: "", excerpt: "" };
-    const about = [`Your text has ${whole(length)} characters.`, seen, caution].filter(Boolean);
-    const id = numberOf(kept);
-    const { steps } = pastOf(widget);
-    const go = () => {
-      setText(note, about.join(" "));
-      if (file) fileNames.set(id, file);
-      use(id, kept);
-      return true;
-    };
-    if (id === widget.inputs.corpus || !steps) return go();
-    const stay = () => {
-      typed = false;
-      setText(note, "");
-      leave();
-    };
-    note.replaceChildren(
-      `To learn this text begins at step 0, and the run on show has ${whole(steps)} steps. `,
-      h("button", { click: go }, "Begin with this text"),
-      " ",
-      h("button", { click: stay }, "Stay with the run"),
-    );
-    return false;
+    const [all, more] = [text === opened.text, opened.text !== opened.excerpt];
+    const seen = all ? "The box shows only its beginning." : "What it does not show is not used.";
+    const about = [`Your text has ${whole(length)} characters.`, more && seen, caution];
+    setText(note, about.filter(Boolean).join(" "));
+    use(numberOf(kept), kept, all ? opened.file : "");
+    return true;
   };
   const read = async (chosen) => {
     wanted = true;
     widget.repaint("inputs");
     try {
       const text = await textIn(chosen, facts.characters[1]);
-      take(text, chosen.name, () => show(text));
+      const { error } = usable(text, facts.characters);
+      if (error) throw new Error(error);
+      show(text, chosen.name);
+      setText(wrong, "");
+      setText(note, `${chosen.name} is in the box.`);
+      offer(true);
     } catch (error) {
       setText(wrong, error.message);
     }
@@ -151,22 +149,45 @@ function corpus(widget) {
     },
     box,
     wrong,
-    note,
-    ...(toured ? [open] : []),
+    toured ? h("div.bar", open, note) : note,
+  );
+  const undo = h(
+    "button",
+    {
+      hidden: true,
+      click: () => {
+        widget.rest();
+        const before = replaced;
+        wanted = typed = replaced = undefined;
+        setText(note, "");
+        widget.change(before, Symbol("undo"));
+      },
+    },
+    "Undo",
   );
   widget.lacksText = () =>
     (wanted || typed) && isShort() ? `First paste a ${box.value ? "longer " : ""}text` : "";
-  widget.useTyped = () => !(wanted || typed) || take(given());
+  widget.useTyped = () => !(wanted || typed) || take();
+  widget.namesOther = () => {
+    const { steps, key } = pastOf(widget);
+    const other = steps ? wanted || typed : widget.left && widget.left.key !== key;
+    return other ? "Train on this text" : "";
+  };
   const follow = () => {
+    const { corpus: id } = widget.inputs;
+    const back = ownTextOf(stem)?.id !== id && givenTexts.get(id); // Undo leads to it
+    if (back) setOwnText(stem, id, back.text);
+    undo.hidden = !replaced;
     if (widget.inputs.corpus >= OWN && !typed) wanted = false;
     const now = wanted ? OWN : Math.min(widget.inputs.corpus, OWN);
     own.hidden = now !== OWN;
     setText(about, ABOUT[now] ?? "");
     own.classList.toggle("used", !typed && widget.inputs.corpus >= OWN);
+    own.classList.toggle("ran", pastOf(widget).steps > 0);
     const ownText = ownTextOf(stem);
     if (now === OWN && ownText && ownText.id !== shown) {
       shown = ownText.id;
-      if (!box.value) show(ownText.text); // it was kept from another visit
+      if (given() !== ownText.text && !typed) show(ownText.text, givenTexts.get(shown)?.file);
     }
     picks.forEach(({ button, element }) => {
       button.checked = Number(button.value) === now;
@@ -182,8 +203,7 @@ function corpus(widget) {
       return;
     }
     widget.repaint("inputs");
-    const ownText = ownTextOf(stem);
-    if (ownText) take(ownText.text);
+    if (box.value) offer(true);
     else box.focus();
   };
   // A kernel can fetch any text, a copy of the site may have been built without one.
@@ -208,6 +228,7 @@ function corpus(widget) {
         { role: "radiogroup", "aria-label": "text to learn" },
         h("div.picks", ...picks.map((pick) => pick.element)),
       ),
+      ...(toured ? [undo] : []),
       ...(toured ? [about] : [open]),
       file,
       own,
@@ -230,13 +251,12 @@ corpus.style = `
   .begin .success { min-height: 4.2rem; }
   .begin :is(button:not(.main), select) { padding-inline: 6px; }
 }
-.begin .main { color: var(--ground); background: var(--accent); border-color: var(--accent); }
+.begin .bar .main { min-width: 16.5em; }
 .own textarea { width: 100%; min-height: 5.625rem; max-height: 16.25rem; resize: vertical; font:
   inherit; font-size: var(--size-touch); color: var(--text); background: transparent; border: 1px
   solid var(--line); border-radius: 5px; padding: 6px 10px; }
 .own.used textarea { height: 3.4rem; min-height: 0; }
 .own :is(.wrong, .note):empty { display: none; }
-.own > button { align-self: start; }
 `;
 
 /** How far it had learned; in the tour, how long. */
@@ -246,10 +266,23 @@ function stepOf(widget, { steps }) {
   return steps === 0 && loaded ? "as it was loaded" : `step ${whole(steps)}`;
 }
 
-/** What it continues; of a reader's longer line it reads no more than the end. */
-function givenOf({ model }, { given }) {
-  const [text, line] = [given.join(""), model.get("line") ?? ""];
-  return line.endsWith(text) ? line : text;
+/** The reader's own line, if this is its end: no more of it is read. */
+function lineOf({ model }, end) {
+  const line = model.get("line") ?? "";
+  if (!end || !line.endsWith(end)) return end;
+  const letters = Array.from(line);
+  return letters.length > IN_SIGHT ? `… ${letters.slice(-IN_SIGHT).join("")}` : line;
+}
+const givenOf = (widget, { given }) => lineOf(widget, given.join(""));
+
+/** What is said of a beginning that the text has not all characters of. */
+function strangeIn({ beginning: points }, { names }) {
+  const strange = [...new Set(points)].filter((point) => !names.data.includes(point));
+  const some = strange.slice(0, 3).map((point) => called(String.fromCodePoint(point)));
+  const more = strange.length > 3 ? " …" : "";
+  return some.length
+    ? `It reads □ for what this text does not have: ${some.join(", ")}${more}.`
+    : "";
 }
 
 /** The snapshot that the reader goes back to, or the newest: what it wrote, and its weights. */
@@ -263,14 +296,22 @@ const textOf = ({ said, steps }) => (steps ? said.join("") : said.join("").repla
 
 /** Note what is seen now, among what was seen before in this run. */
 function noted(widget, outputs) {
-  const { snapshots, steps, known: isNew } = pastOf(widget);
+  const past = pastOf(widget);
+  const { snapshots, steps, known: isNew } = past;
   const { weights } = outputs;
   const known = charactersIn(outputs);
   const typed = (i) => String.fromCodePoint(widget.inputs.beginning[i] ?? 0x25a1);
   const given = Array.from(outputs.read.data, (id, i) => known[id] ?? typed(i));
   const nameless = (id) =>
     known.length < widget.spec.facts.V - 1 ? known[id % known.length] : "□";
-  const written = Array.from(outputs.written.data, (id) => known[id] ?? nameless(id));
+  const named = ({ data }) => Array.from(data, (id) => known[id] ?? nameless(id));
+  const written = named(outputs.written);
+  if (isNew) {
+    // anew for another beginning, so that both have the same
+    const before = { steps: 0, given, said: named(outputs.before) };
+    if (String([past.before?.given, past.before?.said]) !== String([given, before.said]))
+      past.before = before;
+  }
   const last = snapshots.at(-1);
   const same = last && String([last.given, last.said]) === String([given, written]);
   if ((!isNew && last) || same) return;
@@ -294,28 +335,18 @@ function beginning(widget) {
     input: () =>
       widget.edit(typing, (next) => {
         next.beginning = typed().slice(-most);
+        widget.model.set("line", given.value); // which the page alone knows
       }),
   });
   const label = toured ? "Let it continue" : "It continues";
   const line = h("label.given", h("span.label", label), given);
   return {
     element: h("div.column", line, note),
-    update({ beginning: points }, { names }) {
+    update(inputs, outputs) {
       const own = given.getRootNode().activeElement === given;
-      if (!own) given.value = String.fromCodePoint(...points);
-      const cut = own && typed().length > most;
-      const strange = [...new Set(points)].filter((point) => !names.data.includes(point));
-      const more = strange.length > 3 ? " …" : "";
-      const some = strange.slice(0, 3).map((point) => called(String.fromCodePoint(point)));
-      setText(
-        note,
-        [
-          ...(cut ? [`Only the last ${most} characters are read.`] : []),
-          ...(strange.length
-            ? [`It reads □ for what this text does not have: ${some.join(", ")}${more}.`]
-            : []),
-        ].join(" "),
-      );
+      if (!own) given.value = lineOf(widget, String.fromCodePoint(...inputs.beginning));
+      const cut = typed().length > most ? `Only the last ${most} characters are read. ` : "";
+      setText(note, cut + strangeIn(inputs, outputs));
     },
   };
 }
@@ -352,11 +383,13 @@ function versus(widget) {
     shows: "outputs",
     update(inputs, outputs) {
       noted(widget, outputs);
+      const whose = inputs.beginning.length ? "your words" : "some words of the text";
+      setText(widget.aim, `It continues ${whose}, in grey. ${strangeIn(inputs, outputs)}`);
       const [first] = pastOf(widget).snapshots;
       const look = lookOf(widget);
       if (!look) return;
       setText(before.when, toured ? "Before" : `Before: ${stepOf(widget, first)}`);
-      write(before, first);
+      write(before, pastOf(widget).before ?? first);
       const begun = look !== first;
       const newest = look === pastOf(widget).snapshots.at(-1);
       const time = newest ? "Now" : "Then";
@@ -393,7 +426,9 @@ versus.style = `
 @container widget (max-width: 40rem) {
   .tour .written { padding: 6px 6px 0; font-size: var(--size-note); height: calc(13lh + 8px); }
 }
-.tour .squares, .tour:has(.own:not([hidden], .used)) .written > * { visibility: hidden; }
+.tour .squares, .tour:has(.own:not([hidden], .used, .ran)) :is(.aim, .written > *) {
+  visibility: hidden; }
+@media (hover: none) { .tour :is(button, .pick), .shares button { min-height: 2.5rem; } }
 `;
 
 /** A slider over all that it has written in this run. */
@@ -533,7 +568,6 @@ const BY_HEART = {
 };
 export const success = {
   goal: "The goal: it predicts better than tables that count letters, pairs and triples.",
-  inTour: "After half a minute there is a picture to send.",
   heartInTour: "It begins to repeat the text by heart: time to stop.",
   milestones: [
     BY_HEART,
@@ -558,11 +592,13 @@ function bar(widget) {
       ? { ...one, when: isByHeart, message: () => success.heartInTour }
       : { ...one, message: (_crossed, ...seen) => one.message("", ...seen).replace(": it", "It") };
   const milestones = success.milestones.map(inPlainWords);
-  const plainly = { ...success, goal: success.inTour, milestones };
+  widget.aim = h("span"); // in the tour: what the model goes on from
+  const plainly = { ...success, goal: widget.aim, milestones };
   return trainingBar(widget, {
     chunkMs: LOOK_EVERY_MS,
     success: isToured(widget.model) ? plainly : success,
     lacking: () => widget.lacksText(),
+    another: () => widget.namesOther(),
     begin: () => widget.useTyped(),
     rateText: (ms) => `, ${per(ms)} characters/s`,
     saved: !isToured(widget.model) && {
@@ -609,7 +645,7 @@ loss.style = lossCurve.style;
 
 const READY_STEPS = 300;
 const READY_MS = 30_000;
-const MORE_MS = 6000; // of training, until there is another picture
+const QUOTES = "The picture may quote your text: read it before you send it.";
 const [TRAIN_PAGE, TOUR_PAGE] = ["train.html", "ten_minutes.html"];
 const CHAPTERS = "../../../../chapters/"; // from where the site has this file
 const pageOf = (name) => new URL(`${CHAPTERS}${name}`, import.meta.url).href;
@@ -624,7 +660,7 @@ function tourAddress() {
 function textName({ stem }, id) {
   if (id < OWN) return id === SHAKESPEARE ? "Shakespeare’s plays" : "3 000 little stories";
   const length = Array.from(ownTextOf(stem)?.text ?? "").length;
-  return `my own text, ${fileNames.get(id) ?? `${whole(length)} letters`}`;
+  return `my own text, ${givenTexts.get(id)?.file || `${whole(length)} characters`}`;
 }
 
 /** A text for a picture: it ends with a word, and has no empty lines. */
@@ -638,11 +674,12 @@ const timeOf = (ms) => {
 /** The picture to share, and the link, in which no text of the reader's is. */
 function card(widget, goesOn = undefined) {
   const tour = isToured(widget.model);
-  let looked = false; // the reader has asked for the picture
+  let looked; // the past of the run whose picture the reader has asked for
   const id = widget.model.get("link_id");
   let clock = 0; // when the run was last seen to go on
-  let began = 0;
+  let [began, from] = [0, 0]; // when the training went on, and at which step
   let done; // the past of the run whose picture was announced
+  let said = ""; // how long it takes until then
   widget.toShare = () => {
     const { inputs, ...state } = widget.state();
     const page = pageOf(tour ? TOUR_PAGE : TRAIN_PAGE);
@@ -652,7 +689,7 @@ function card(widget, goesOn = undefined) {
     return { page, message: `It leads to this ${tour ? "tour" : "trainer"}.${stays}` };
   };
   const read = () => {
-    const { snapshots, ms } = pastOf(widget);
+    const { snapshots, ms, before } = pastOf(widget);
     const [[first], now] = [snapshots, lookOf(widget)];
     if (!now) return null;
     const name = textName(widget.spec, widget.inputs.corpus);
@@ -668,7 +705,7 @@ function card(widget, goesOn = undefined) {
       ready,
       name: `my-gpt-step-${now.steps}.png`,
       title: "I taught a machine to write",
-      before: side(first),
+      before: side(before ?? first),
       now: ready ? side(now) : { head: "step …", text: "" },
       foot: `It learned from ${name}${ms ? `, for ${timeOf(ms)}` : ""}, in my browser`,
       course: "The Road to GPT",
@@ -678,22 +715,31 @@ function card(widget, goesOn = undefined) {
   const picture = shareCard(read, "Train some steps first: then there is a picture to share.");
   const shares = picture.element.children[1];
   if (tour && id) shares.append(h("button", { click: () => share(widget, id) }, "Copy link"));
-  const more = () => {
-    widget.goOn();
-    setTimeout(widget.rest, MORE_MS);
+  const again = async () => {
+    setText(another, "Writing …");
+    await ask(widget.spec.stem, { act: "redraw" });
+    widget.send(widget.inputs);
   };
-  const another = h("button", { click: more }, "Another one");
-  if (tour) shares.append(another);
+  const another = h("button", { click: again }, "Another one");
+  if (tour && id) shares.append(another);
   const stop = () => {
     widget.rest();
-    looked = true;
+    looked = done = pastOf(widget);
+    said = "there";
     widget.repaint("outputs");
-    const own = widget.inputs.corpus >= OWN ? " It shows lines of your text: read it first." : "";
-    picture.announce(`The training is paused, so that the picture stays.${own}`);
     element.scrollIntoView({ block: "start" });
   };
   widget.el.addEventListener("tl:picture", stop);
+  const note = h("p.note", { role: "status" });
+  picture.element.append(note);
   const element = tour ? h("div.shared", goesOn.element, picture.element) : picture.element;
+  /** How long it takes until there is a picture, by the pace of the training so far. */
+  const wait = (steps, passed) => {
+    const pace = (READY_STEPS - steps) * (passed / (steps - from));
+    const left = Math.min(READY_MS - passed, steps > from ? pace : READY_MS);
+    const seconds = left > 5000 ? `about ${10 * Math.ceil(left / 10_000)} s` : "a few seconds";
+    return `It is learning: ${seconds} to your picture`;
+  };
   return {
     element,
     shows: "outputs",
@@ -704,17 +750,28 @@ function card(widget, goesOn = undefined) {
       if (!widget.streams) clock = 0;
       else {
         if (clock && past.ms !== undefined) past.ms += now - clock;
-        if (!clock) began = now;
+        if (!clock) [began, from] = [now, past.steps];
         clock = now;
       }
       const still = !(widget.streams || widget.behind || widget.model.get("unfinished"));
-      if (!tour || (looked && (still || element.hidden))) picture.update(); // it does not change
-      element.hidden = tour && !looked;
+      const seen = !tour || looked === past;
+      if (!tour || (seen && (still || element.hidden))) picture.update(); // it does not change
+      element.hidden = !seen;
       another.disabled = !still;
+      setText(another, widget.behind && !widget.streams ? "Writing …" : "Another one");
+      const paused = tour && still ? "The training is paused, so that the picture stays. " : "";
+      const own = widget.inputs.corpus >= OWN && lookOf(widget) !== past.snapshots[0];
+      setText(note, paused + (own ? QUOTES : ""));
       const { steps, snapshots } = past;
       const late = widget.streams ? now - began > READY_MS : steps >= 20;
-      if (done === past || snapshots.length < 2 || !(steps >= READY_STEPS || late)) return;
-      done = past;
+      if (done === past) return;
+      if (snapshots.length < 2 || !(steps >= READY_STEPS || late)) {
+        const waits = widget.streams ? wait(steps, now - began) : steps ? "Press Go on" : "";
+        if (waits === said) return;
+        [said, done, looked] = [waits, undefined, undefined];
+        return void notifyPage(widget, { what: "learns", said });
+      }
+      [done, said] = [past, "there"];
       const [before, after] = [snapshots[0], snapshots.at(-1)].map(({ said }) => said.join(""));
       const detail = { what: "card", steps, before, now: after };
       notifyPage(widget, detail);

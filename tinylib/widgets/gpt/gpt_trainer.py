@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -243,7 +244,8 @@ def attend(model: Loss, read: Int[Tensor, " R"]) -> HeadsNow:
 class TextLearned(NamedTuple):
     """After ``steps`` steps: every batch's loss, that of held-out pieces, a text, and attention.
 
-    ``ngrams`` are the losses of tables that count single characters, pairs and triples.
+    ``ngrams`` are the losses of tables that count single characters, pairs and triples; ``before``
+    is how the model of step 0 continues the same beginning.
     """
 
     losses: Float[Tensor, " N"]
@@ -252,6 +254,7 @@ class TextLearned(NamedTuple):
     names: Int[Tensor, " K"]  # the code points of the characters that have an id
     read: Int[Tensor, " R"]
     written: Int[Tensor, " 200"]
+    before: Int[Tensor, " 200"]
     weights: Float[Tensor, "16 R R"]
 
 
@@ -274,22 +277,37 @@ def compute(
     see = GPTTrainer.seen
     pieces = evenly_spaced(text.valid)
     read = ids_of(beginning.tolist(), text.names) if len(beginning) else text.valid[:PROMPT]
-    token, caches, written = read, torch.zeros(2, 4, 0, CONFIG.D), list[Tensor]()
-    for u in [next(draw) for draw in [numbers(int(seed))] for _ in range(WRITTEN)]:
-        sampled = see(write, int(form), parameters, token, torch.tensor(u), *caches)
-        written.append(sampled.drawn)
-        token, caches = sampled.drawn[None], torch.stack([sampled.now_keys, sampled.now_values])
-        if caches.shape[2] == T:  # the context is full: its second half is read again
-            token, caches = torch.cat([read, torch.stack(written)])[-T // 2 :], caches[:, :, :0]
     return TextLearned(
         torch.tensor(run.losses),
         see(measure, int(form), parameters, pieces).valid,
         torch.tensor(text.ngrams),
         torch.tensor([ord(character) for character in text.names]),
         read,
-        torch.stack(written),
+        continued(parameters, read, int(seed), int(form), WRITTEN),
+        untrained(tuple(read.tolist()), int(seed), int(form), WRITTEN),
         see(attend, int(form), parameters, read).weights,
     )
+
+
+def continued(
+    parameters: Tensor, read: Int[Tensor, " R"], seed: int, form: int, length: int
+) -> Int[Tensor, " N"]:
+    """What the model with these parameters writes after what it has read."""
+    token, caches, written = read, torch.zeros(2, 4, 0, CONFIG.D), list[Tensor]()
+    for u in islice(numbers(seed), length):
+        sampled = GPTTrainer.seen(write, form, parameters, token, torch.tensor(u), *caches)
+        written.append(sampled.drawn)
+        token, caches = sampled.drawn[None], torch.stack([sampled.now_keys, sampled.now_values])
+        if caches.shape[2] == T:  # the context is full: its second half is read again
+            token, caches = torch.cat([read, torch.stack(written)])[-T // 2 :], caches[:, :, :0]
+    return torch.stack(written)
+
+
+@lru_cache(maxsize=4)
+def untrained(read: tuple[int, ...], seed: int, form: int, length: int) -> Int[Tensor, " N"]:
+    """What the model of step 0 writes."""
+    first = GPTTrainer.first({"seed": seed, "form": form})
+    return continued(first, torch.tensor(read), seed, form, length)
 
 
 def ids_of(points: Sequence[int], names: Sequence[str]) -> Int[Tensor, " R"]:

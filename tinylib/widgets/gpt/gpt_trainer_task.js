@@ -87,8 +87,8 @@ function pieces(ids, starts, length) {
 }
 
 /** What is shown: the loss on held-out pieces, a text that it writes, and what its heads do. */
-export async function look({ inputs, context, spec: { facts }, look, numbers }) {
-  const { T, pieces: count, prompt, written: length } = facts;
+export async function look({ inputs, context, spec: { facts }, run, look, numbers }) {
+  const { T, pieces: count, prompt } = facts;
   const { valid, ngrams, names } = context;
   const room = valid.length - (T + 1);
   const starts = Array.from({ length: count }, (_, i) => Math.floor((room * i) / (count - 1)));
@@ -96,12 +96,24 @@ export async function look({ inputs, context, spec: { facts }, look, numbers }) 
   const { beginning } = inputs; // code points
   const idOf = (point) => (names.includes(point) ? names.indexOf(point) : facts.V - 1);
   const read = beginning.length ? beginning.map(idOf) : Array.from(valid.subarray(0, prompt));
+  const next = numbers(inputs.seed, facts.written * (run.turn ?? 0));
+  const written = await continued(read, next, facts, (feeds) => look("write", feeds));
+  if (run.before?.of !== String(read)) {
+    const write = (feeds) => look("write", { ...feeds, parameters: run.first });
+    const untrained = () => continued(read, numbers(inputs.seed), facts, write);
+    run.before = { of: String(read), ids: run.losses.length ? await untrained() : written };
+  }
+  const { weights } = await look("attend", { read });
+  return { valid: measured.valid, ngrams, names, read, written, before: run.before.ids, weights };
+}
+
+/** What a model writes behind what it has read: each character is drawn by the `next` number. */
+async function continued(read, next, { T, written: length }, write) {
   const none = { dims: [4, 0, 64], data: new Float32Array(0) };
   let [token, cached_keys, cached_values] = [read, none, none];
-  const next = numbers(inputs.seed);
   const written = [];
   for (let i = 0; i < length; i += 1) {
-    const output = await look("write", { token, u: next(), cached_keys, cached_values });
+    const output = await write({ token, u: next(), cached_keys, cached_values });
     written.push(Number(output.drawn.data[0]));
     token = written.slice(-1);
     [cached_keys, cached_values] = [output.now_keys, output.now_values];
@@ -110,6 +122,5 @@ export async function look({ inputs, context, spec: { facts }, look, numbers }) 
       cached_keys = cached_values = none;
     }
   }
-  const { weights } = await look("attend", { read });
-  return { valid: measured.valid, ngrams, names, read, written, weights };
+  return written;
 }

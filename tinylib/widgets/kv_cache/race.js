@@ -215,6 +215,8 @@ function column(widget, i) {
   };
 }
 
+const HEADROOM = 1.12; // over the slowest dots, which are cut off otherwise
+
 /** How long each letter took: a dot for each, with a cache and without. */
 function paces(widget) {
   const { letters } = widget.spec.facts;
@@ -229,7 +231,8 @@ function paces(widget) {
       const usual = sorted[Math.floor(0.97 * sorted.length)] ?? 0; // few took longer
       const most = 10 * Math.ceil(Math.max(10, 1.2 * usual) / 10);
       const x = [0, letters / 2, [letters, `${letters} letters`]];
-      if (most !== high) plot.reach({ y: [0, most], ticks: { x, y: [[0, "ms"], most] } });
+      const y = [0, [most, `${most} ms`]];
+      if (most !== high) plot.reach({ y: [0, HEADROOM * most], ticks: { x, y } });
       high = most;
       both.forEach((times, i) => {
         const dots = times.map((ms, n) => [n + 1, Math.min(ms, most)]);
@@ -255,7 +258,7 @@ function race(widget) {
 }
 race.style = `${TEXT_STYLE}
 .race { display: grid; gap: 10px; min-width: 0; }
-.race .main { min-width: 5.75rem; min-height: 2rem; font-weight: 600; border-color: var(--accent); }
+.race .main { min-width: 5.75rem; }
 .onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; }
 .lanes { display: grid; grid-template: repeat(7, auto) / 1fr 1fr; gap: 4px clamp(10px, 3cqw, 28px);
   }
@@ -269,10 +272,12 @@ race.style = `${TEXT_STYLE}
 .clock { width: 5rem; height: 1.75rem; contain: strict; margin-left: auto; text-align: right;
   font-size: var(--size-large); font-weight: 650; line-height: 1.75rem;
   font-variant-numeric: tabular-nums; }
-.raced.raced { height: 8.5rem; overflow-y: auto; contain: strict; cursor: default;
+.raced.raced { height: calc(8.5rem * var(--grow, 1)); overflow-y: auto; contain: strict;
+  cursor: default;
   line-height: 1.5rem; }
 .given { color: var(--soft); }
-.rows { position: relative; height: 2.75rem; border: 1px solid var(--line); overflow: hidden;
+.rows { position: relative; height: calc(2.75rem * var(--grow, 1)); overflow: hidden;
+  border: 1px solid var(--line);
   contain: strict; }
 .rows canvas { display: block; height: 100%; }
 .rows [hidden] { display: none; }
@@ -286,6 +291,7 @@ race.style = `${TEXT_STYLE}
 `;
 
 paces.style = `${plane.style}
+.plane.paces { margin-left: 3.25rem; }
 .paces path { stroke-width: 3; }
 .paces path.again { stroke: var(--vermilion); }
 .paces .tick.x:nth-child(3) { transform: translate(-100%, 7px); }

@@ -699,7 +699,8 @@ function cards(widget) {
 cards.style = `${pixelMap.style}
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 12.8125rem), 1fr));
   gap: 12px 14px; margin-top: 4px; }
-.card { display: grid; grid-template-columns: 6.25rem minmax(0, 1fr); gap: 4px 10px;
+.card { display: grid; gap: 4px 10px;
+  grid-template-columns: calc(6.25rem * min(var(--grow, 1), 1.4)) minmax(0, 1fr);
   align-content: start; min-width: 0; border-top: 3px solid var(--tone); padding-top: 5px;
   font-size: var(--size-note); line-height: 1.4; }
 .card .who { grid-column: 1 / -1; }

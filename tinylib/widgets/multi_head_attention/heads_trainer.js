@@ -144,7 +144,7 @@ function table(widget) {
 }
 table.style = `${pixelMap.style}${gauge.style}
 .sides { --left: 1fr; --right: 1.65fr; }
-.roles { --row: .725rem; display: block; }
+.roles { --row: calc(.725rem * var(--grow, 1)); display: block; }
 .roles :is(thead, tbody) { display: grid; gap: 4px; }
 .roles tr { display: grid; grid-template-columns: minmax(0, 3fr) repeat(4, minmax(0, 1.75fr));
   gap: 6px; align-items: center; }
@@ -213,10 +213,10 @@ function bar(widget) {
           name: "all",
           when: (_inputs, outputs) => questions.every((_, q) => has(q, outputs)),
           message: (crossed, outputs) =>
-            `${crossed}: each question has found its head: ${found(outputs)}. ` +
-            `${share(outputs)} of the answers are correct.`,
+            `${crossed}: each question had found its head: ${found(outputs)}.`,
         },
       ],
+      now: (outputs) => `${share(outputs)} of the answers are correct.`,
       next: ({ form, seed }, reached) =>
         reached && !form
           ? [

@@ -14,7 +14,6 @@ const LITTLE = 2; // GB: a device with less memory is not offered the model
 const STORE = "tinylib-model"; // where llama_file.js keeps what has come
 const [TEXT, CHAT, LENS] = [0, 1, 2]; // what is done with the model
 const MODES = ["text", "chat", "lens"];
-const STORED = "Precomputed. Load the model, and it answers to your own texts.";
 const HERE =
   "Computed here. 80 lines of JavaScript and one product in WebAssembly work on the file's own " +
   "4‑bit rows; tests hold it to PyTorch.";
@@ -58,7 +57,7 @@ function sessionOf(widget) {
       widget.repaint();
     },
   };
-  if (inPage) model.set("where", STORED);
+  if (inPage) model.set("where", ""); // how its stored answers came about stands below
   return widget.session;
 }
 
@@ -558,7 +557,7 @@ loader.style = `
 .model .note { max-width: none; outline: none; flex: 1 1 20rem; }
 .onward { display: flex; flex-wrap: wrap; gap: 6px 10px; align-items: center;
   font-size: var(--size-note); }
-.main { min-width: 5.75rem; font-weight: 600; border-color: var(--accent); min-height: 2rem; }
+.main { min-width: 5.75rem; }
 .under { flex: 1 0 100%; font-size: var(--size-note); }
 .modes .of { display: none; }
 `;

@@ -48,8 +48,8 @@ const UNSEEN =
 const CHIPS = `
 .chip { position: relative; display: inline-flex; gap: 5px; align-items: center; color: var(--text);
   font-size: var(--size-small); line-height: 1.2; --tone: var(--line); }
-[data-hue="0"] { --tone: var(--blue); } [data-hue="1"] { --tone: var(--vermilion); }
-[data-hue="2"] { --tone: var(--green); } [data-hue="3"] { --tone: var(--rose); }
+[data-hue="0"] { --tone: var(--word-blue); } [data-hue="1"] { --tone: var(--word-orange); }
+[data-hue="2"] { --tone: var(--word-green); } [data-hue="3"] { --tone: var(--word-pink); }
 .chip i { width: .6875rem; height: .6875rem; flex: none; border-radius: 50%;
   background: var(--tone); }
 .chip[data-hue=""] i { display: none; }
@@ -424,7 +424,7 @@ function seenIn(outputs) {
   if (!partners.every((place, t) => largest("weights", t, 8) === place)) return "";
   const product = times(4, (c) => largest("w_qk", c, 4) === c).every(Boolean);
   const also = product ? ", and each colour of W_q W_kᵀ, too" : "";
-  return ` Each row of the map has one dark cell${also}.`;
+  return ` Each row of the map had one dark cell${also}.`;
 }
 
 /** What starts it, and what it says when each word finds its partner. */
@@ -448,7 +448,7 @@ function bar(widget, label = undefined) {
           message: (crossed, outputs) =>
             isToured(widget.model)
               ? `No mistake in ${tests} new sentences.`
-              : `${crossed}: all ${tests} test sentences are answered correctly.${seenIn(outputs)}`,
+              : `${crossed}: all ${tests} test sentences were correct.${seenIn(outputs)}`,
         },
       ],
       next: ({ form }) =>

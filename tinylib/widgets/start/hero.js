@@ -15,7 +15,7 @@ import {
 } from "../../live/ui/dom.js";
 import { animate } from "../../live/ui/motion.js";
 import { percentOf, times, whole } from "../../live/ui/numbers.js";
-import { live } from "../../live/ui/parts.js";
+import { folded, live } from "../../live/ui/parts.js";
 import { fillList, text, visible } from "../../live/ui/sentences.js";
 import {
   autoContinue,
@@ -214,15 +214,25 @@ function begin(next, { spec: { facts } }) {
 
 const [PAUSE, PACE] = [500, 75]; // ms: before the first character, and for each
 
+/** Pause leaves the reader where several characters can come next: here, or a little later. */
+function goToOpenPlace(widget) {
+  const view = viewOf(widget);
+  const isOpen = (n) => view.shares(n).filter((share) => share > 0.05).length >= 3;
+  let at = cursorOf(widget);
+  while (at < view.M && !isOpen(at)) at += 1;
+  widget.cursor = at;
+}
+
 /** The stored text appears character by character, once, until it ends or the reader steps in. */
 function player(widget) {
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   let playing = !calm;
-  const halt = h("button.main", { click: () => stop() }, "Pause");
+  const halt = h("button.main", "Pause");
   halt.hidden = !playing;
-  const stop = () => {
+  const stop = (event) => {
     if (!playing) return;
     playing = false;
+    if (event?.currentTarget && halt.contains(event.target)) goToOpenPlace(widget);
     const focused = halt.getRootNode().activeElement === halt;
     [halt.hidden, widget.go.hidden] = [true, false];
     if (focused) widget.go.focus();
@@ -261,7 +271,7 @@ function player(widget) {
 // ---------------------------------------------------------------- the parts
 
 const TYPED_MS = 35; // for each letter
-const [TALL, LIFT] = [24, 8]; // px: a character's box, and how far a curve rises above it
+const [TALL, LIFT] = [32, 8]; // px: a character's box, and how far a curve rises above it
 
 /** Where the word before the one that is being written ends, in a text; -1 if there is none. */
 function endOfWordBefore(names) {
@@ -388,7 +398,6 @@ const CANDIDATES = 6;
 function nexts(widget) {
   const label = h("span.label");
   const list = candidateList("the likeliest characters");
-  const note = isToured(widget.model) ? [] : [h("p.note.soft", CLICK)];
   const take = (token) => {
     const at = cursorOf(widget);
     const choices = [...widget.inputs.choices.slice(0, at), token];
@@ -407,7 +416,7 @@ function nexts(widget) {
     return h("li", candidateLine("button", button, {}));
   };
   return {
-    element: results("column nexts-of", label, list, ...note),
+    element: results("column nexts-of", label, list),
     shows: "outputs",
     update() {
       const { shares, vocabulary, names, M, T } = viewOf(widget);
@@ -431,7 +440,6 @@ function nexts(widget) {
     },
   };
 }
-const CLICK = "Click a character to write it. Click a place in the text to go back there.";
 
 /** Writes on from the cursor until the room is full, the reader stops it, or steps in. */
 function writer(widget) {
@@ -442,7 +450,6 @@ function writer(widget) {
     "Keep writing",
   );
   widget.go = go;
-  const draw = redraw(widget, "Another text", redrawAll);
   const isFull = () => cursorOf(widget) >= room(widget);
   const written = autoContinue(widget, go, (field) => {
     const { M, prompt } = readBy(widget);
@@ -462,8 +469,12 @@ function writer(widget) {
     return true;
   });
   return {
-    element: results("column", h("div.onward", widget.play.halt, go, written.halt, draw)),
-    note: written.note,
+    element: h(
+      "div.onward",
+      results("column", widget.play.halt, go, written.halt),
+      h("p.note.soft.about", READ),
+      written.note,
+    ),
     reset: () => written.stop(),
     update() {
       written.update();
@@ -472,18 +483,26 @@ function writer(widget) {
   };
 }
 
-/** What model it is. */
-function about(widget) {
+const READ = "It has read Shakespeare’s plays and nothing else.";
+
+/** Another text, and what else a reader can do, with what model. */
+function another(widget) {
   const message =
-    `It has read Shakespeare's plays, character by character, and nothing else. For a GPT it is ` +
-    `small: it has ${whole(widget.spec.facts.parameters)} parameters.`;
-  return { element: h("p.note.soft.about", message), shows: "inputs", update() {} };
+    "Click a character to write it, and a place in the text to go back there. This GPT reads " +
+    `characters and is small: it has ${whole(widget.spec.facts.parameters)} parameters.`;
+  const draw = redraw(widget, "Another text", redrawAll);
+  return {
+    element: h("div.column", h("p.note.soft", message), draw),
+    shows: "inputs",
+    update() {},
+  };
 }
 
 stage.style = `${TEXT_STYLE}
 :host { --hero-curve: var(--weight); }
-.paper { position: relative; height: 13.875rem; overflow-y: auto; line-height: 1.75rem;
-  padding: 8px 12px; font-size: var(--size-text); cursor: text; }
+.paper { position: relative; height: 18.5rem; max-height: none; overflow-y: auto;
+  line-height: 1.75em; padding: 8px 12px; font-size: var(--size-large); cursor: text; }
+.tour .paper { line-height: 1.75rem; }
 .paper:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .own { outline: none; }
 /* Letters stay readable on their tint: it is half as strong as a cell's, and they do not turn. */
@@ -494,8 +513,8 @@ stage.style = `${TEXT_STYLE}
 .paper .t:is(.later, .line-end) { --letter: var(--soft); }
 .paper .unseen { visibility: hidden; }
 .paper .taken { text-decoration: underline dashed 1.5px; text-underline-offset: 4px; }
-.paper .caret::after { content: ""; display: inline-block; width: .5625rem; height: 1.1875rem;
-  vertical-align: -4px; background: var(--accent); border-radius: 1px; }
+.paper .caret::after { content: ""; display: inline-block; width: .6em; height: 1.25em;
+  vertical-align: -.25em; background: var(--accent); border-radius: 1px; }
 .paper .t.caret { outline: none; }
 .paper .caret.later { opacity: .35; }
 .curves { position: absolute; inset: 0; width: 100%; height: 100%; overflow: visible;
@@ -503,25 +522,28 @@ stage.style = `${TEXT_STYLE}
 .curves path { fill: none; stroke: var(--hero-curve); stroke-linecap: round; opacity: .75; }
 .looks { height: 3.2em; overflow: hidden; font-size: var(--size-note); }
 @media (max-width: 37.5rem) {
-  .paper { height: 10.5rem; }
-  .looks { height: 4.8em; }
+  .paper { height: 13.25rem; line-height: 1.7em; font-size: var(--size-touch); }
 }
+@container widget (max-width: 37.5rem) { .looks { height: 4.8em; } }
 @media print { .paper .unseen { visibility: visible; } }
 `;
 nexts.style = `${candidateList.style}
 :host { --bar: var(--probability); }
 .nexts-of > .label { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .nexts[aria-busy=true] { opacity: .55; }
+.frame:not(.tour) > .row > .nexts-of { gap: 10px; }
+.frame:not(.tour) .nexts { gap: 8px; }
 .nexts .taken button { border-color: var(--accent); }
 .row > .nexts-of { flex: 0 1 14.5rem; }
 @media (max-width: 37.5rem) { .row > .nexts-of { flex: 1 1 13.125rem; } }
 `;
 writer.style = `
 .onward { display: flex; flex-wrap: wrap; gap: 6px 12px; align-items: center; }
-.main[aria-disabled=true] { opacity: .5; cursor: default; }
-.main { min-width: 7rem; font-weight: 600; border-color: var(--accent); min-height: 2.25rem; }
-.told:empty, .frame:has(.told:not(:empty)) .about { display: none; }
-.controls { align-items: center; }
+.main { min-width: 7rem; min-height: 2.25rem; }
+.onward > .note { flex: 1 1 13rem; }
+.told:empty, .onward:has(.told:not(:empty)) .about { display: none; }
+.folded > .column { gap: 14px; margin-top: 8px; }
+.folded .column > button { align-self: start; }
 textarea.line.line { min-height: 2.375rem; max-height: 7.5rem; }
 .starts { align-items: flex-start; }
 `;
@@ -536,13 +558,8 @@ export default live("A small GPT that writes in this page", (ui) => {
   }
   const [bars, goOn] = [ui.use(nexts), ui.use(writer)];
   const knob = ui.knob("temperature", "temperature", { step: 0.05, also: redrawAll, note: heats });
-  return [
-    ui.row(paper, bars),
-    ui.row(goOn, knob),
-    { element: goOn.note },
-    ui.row(box(), ui.use(offered)),
-    ui.use(about),
-  ];
+  const more = [ui.row(ui.use(another), knob), ui.row(box(), ui.use(offered))];
+  return [ui.row(paper, bars), goOn, ui.use(folded, "Play with it", ui.boxed("column", ...more))];
 });
 
 /** Write on from the line; if that is done already, write another text. */
@@ -587,7 +604,7 @@ chips.style = `
 .chips { display: flex; flex-wrap: wrap; gap: 8px; }
 .asked { display: flex; gap: 8px; align-items: flex-start; }
 .asked > .column { flex: 1; min-width: 0; }
-.asked .main { color: var(--ground); background: var(--accent); min-height: 2.75rem; }
+.asked .main { min-height: 2.75rem; }
 textarea.line.line { min-height: 2.75rem; height: 2.75rem; resize: none; }
 @supports (field-sizing: content) { textarea.line.line { height: auto; max-height: 4.25rem; } }
 @media (hover: none) { .tour .nexts button { border-color: transparent; } }

@@ -135,6 +135,7 @@ film.style = `
   list-style: none; margin: 0; padding: 1px; }
 .film button { display: grid; align-content: start; width: 100%; height: 4.375rem; padding: 3px 7px;
   text-align: left; font-size: var(--size-small); line-height: 1.3; overflow: hidden; }
+.film [lang] { max-height: 3lh; overflow: hidden; }
 @container widget (max-width: 32.5rem) {
   .film { grid-template-columns: repeat(${FRAMES.length}, 8.5rem); width: max-content; }
 }
@@ -180,7 +181,7 @@ function french(widget) {
 }
 french.style = `
 .french { display: flex; flex-wrap: wrap; gap: 2px 10px; list-style: none; margin: 0; padding: 0; }
-.french b { display: block; font-weight: 550; line-height: 1.5; }
+.french b { display: block; font-weight: 550; line-height: 1.75; }
 .french i { display: block; font-size: var(--size-small); line-height: 1.25; color: var(--soft); }
 .french .amiss b { text-decoration: underline wavy var(--error) 1.5px; text-underline-offset: 4px;
   text-decoration-skip-ink: none;
@@ -232,7 +233,7 @@ function crossing(widget) {
 }
 crossing.style = `${wordMap.style}
 .word-map tbody td { box-shadow: inset 0 0 0 .5px var(--line); }
-.success { --room: 1; --room-on-phones: 4; }
+.success { --room: 2; --room-on-phones: 4; }
 .board { display: flex; flex-direction: column; gap: 14px; }
 .outcome { display: contents; }
 .outcome > :last-child, .board > .film-box ~ * { order: 2; } /* so that the film is above the map */
@@ -255,7 +256,7 @@ crossing.style = `${wordMap.style}
   .board > :nth-child(5) { grid-area: curve; }
   .board > .settings { grid-area: settings; }
   .french { min-height: 6.9em; }
-  .word-map td span { width: 1.875rem; }
+  .word-map td span { width: clamp(1.6875rem, 2.8cqi, 1.875rem); }
   .french b { font-size: var(--size-note); }
   .word-map td span { height: .9375rem; line-height: .9375rem; }
   .word-map tbody th > :is(button, div) { height: .9375rem; min-height: .9375rem; }
@@ -329,17 +330,19 @@ function bar(widget) {
           name: "sentence",
           flag: "this sentence",
           when: () => isCorrect(readNow(widget)),
-          message: (crossed) => `${crossed}: this sentence is translated correctly, word for word.`,
+          message: (crossed) =>
+            `${crossed}: this sentence was translated correctly, word for word.`,
         },
         {
           name: "goal",
           flag: `${100 * GOAL}\u00a0% exact`,
           when: (_inputs, { exact }) => exact.data[0] >= GOAL,
           message: (crossed, { exact }) =>
-            `${crossed}: ${percent(exact.data[0])} of the ${held} new sentences are ` +
+            `${crossed}: ${percent(exact.data[0])} of the ${held} new sentences were ` +
             "translated exactly.",
         },
       ],
+      now: ({ exact }) => `${percent(exact.data[0])} of the new sentences are translated exactly.`,
       next: ({ form, shuffled }, reached) =>
         reached && !form && !shuffled
           ? [
