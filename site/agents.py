@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import self_test
 from around import TABLES, Places, is_further, reading_order
 from listings import ANSWER, folded
 from sphinx.application import Sphinx
@@ -81,6 +82,8 @@ class MarkdownPage:
         is_notebook = notebook.exists()
         source = notebook if is_notebook else notebook.with_suffix(".md")
         text = source.read_text(encoding="utf-8")
+        if doc == self_test.PAGE:
+            text = self_test.filled(text, self_test.chapters())
         parts = self.cells(json.loads(text)["cells"]) if is_notebook else [self.markdown(text)]
         note = f"> The text of [this page]({self.address})"
         if is_notebook:

@@ -29,6 +29,7 @@ import agents
 import around
 import pydata_sphinx_theme  # type: ignore[import-untyped]
 import search_index
+import self_test
 import sphinxcontrib.katex  # type: ignore[import-untyped]
 from docutils import nodes  # type: ignore[import-untyped]
 from listings import LightFormatter
@@ -579,6 +580,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinxcontrib.katex")
     app.connect("config-inited", use_katex)
     app.connect("builder-inited", copy_browser_parts)
+    app.connect("source-read", self_test.fill)
     app.connect("doctree-read", describe_images)
     app.connect("html-page-context", slim_page, priority=900)
     app.connect("build-finished", write_plain_pages)

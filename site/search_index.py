@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import self_test
 from agents import WIDGETS, first
 from around import number_of, reading_order
 from docutils import nodes  # type: ignore[import-untyped]
@@ -99,7 +100,7 @@ def entries(app: Sphinx, page: int, doc: str) -> Iterator[list[Any]]:
 def write_search_index(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.format != "html":
         return
-    docs = reading_order(app)
+    docs = [doc for doc in reading_order(app) if doc != self_test.PAGE]  # it repeats chapters
     titles = {doc: plain(app.env.titles[doc]).removeprefix(f"{number_of(doc)} ") for doc in docs}
     table = (Path(__file__).parent / "synonyms.json").read_text(encoding="utf-8")
     index = {

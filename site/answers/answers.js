@@ -96,6 +96,8 @@ function formsOf(place, name, table) {
   if (!table.numbers) delete forms.numbers;
   if (!bugsOf(table).length) delete forms.bug;
   if (!table.test) delete forms.test;
+  const { only } = place.dataset; // a page may ask for one form alone
+  if (only) for (const form in forms) if (form !== only) delete forms[form];
   const panels = {};
   const tabs = Object.entries(forms).map(([form, { title }]) => {
     const tab = el("button", { type: "button", textContent: title, onclick: () => show(form) });
@@ -125,7 +127,7 @@ function formsOf(place, name, table) {
       announce(said, "This could not be fetched. Is there a connection? Press again.");
     }
   }
-  const first = table.pieces.length > 1 || !table.numbers ? "gaps" : "numbers";
+  const first = only ?? (table.pieces.length > 1 || !table.numbers ? "gaps" : "numbers");
   show(kept().form in forms ? kept().form : first);
   return [
     el(
