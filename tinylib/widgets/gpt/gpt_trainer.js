@@ -568,7 +568,7 @@ const BY_HEART = {
 };
 export const success = {
   goal: "The goal: it predicts better than tables that count letters, pairs and triples.",
-  heartInTour: "It begins to repeat the text by heart: time to stop.",
+  heartInTour: "It begins to learn pieces of the text by heart: more training adds little.",
   milestones: [
     BY_HEART,
     ...RULES.map(([name, sentence], n) => ({

@@ -358,7 +358,7 @@ function doubts(widget) {
     shows: "inputs",
     update({ step }) {
       const many = Math.round(letters[step]);
-      setText(message, `It hesitates between about ${many} of ${all} letters`);
+      setText(message, `It hesitates between about ${many} of ${all} letters and signs`);
     },
   };
 }

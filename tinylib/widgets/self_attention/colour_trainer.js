@@ -230,7 +230,7 @@ function lookingAround(widget) {
   const arcs = svgPart("svg", { ...box, "data-output": "weights" }, ...paths);
   const words = times(8, () => ({ ...coloured(), mark: h("span.mark") }));
   const items = words.map(({ element, mark }) => h("li", element, mark));
-  const about = "Each word wears its number. ✓: it names that of its partner. ✗: it does not.";
+  const about = "Below each word its number, and the number that it says its partner has.";
   return {
     element: h("div.column.around", arcs, h("ol.plain", ...items), h("p.note", about)),
     shows: "outputs",
@@ -246,8 +246,9 @@ function lookingAround(widget) {
       });
       words.forEach((word, t) => {
         describeChip(word, colours[t], names[colours[t]], `${numbers[t]}`);
-        const right = answerOf(outputs, t) === numbers[partners[t]];
-        setText(word.mark, right ? "✓" : "✗");
+        const says = answerOf(outputs, t);
+        const right = says === numbers[partners[t]];
+        setText(word.mark, `${says} ${right ? "✓" : "✗"}`);
         setAttribute(word.mark, "class", right ? "mark right" : "mark");
       });
       const looks = times(8, (t) => {

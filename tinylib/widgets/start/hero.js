@@ -607,5 +607,6 @@ chips.style = `
 .asked .main { min-height: 2.75rem; }
 textarea.line.line { min-height: 2.75rem; height: 2.75rem; resize: none; }
 @supports (field-sizing: content) { textarea.line.line { height: auto; max-height: 4.25rem; } }
-@media (hover: none) { .tour .nexts button { border-color: transparent; } }
+.tour .nexts button { min-height: 2.25rem; }
+@media (hover: none) { .tour .nexts :is(button, .taken button) { border-color: transparent; } }
 `;
