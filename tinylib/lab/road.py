@@ -162,6 +162,13 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
     ),
     "Electives": (
         Milestone(
+            "museum",
+            "A museum of real mistakes",
+            "What is wrong, and which test would have found it?",
+            "a wrong mask or a wrong mean stops no program, and its texts are nearly right",
+            "an assertion compares with a slow version, or changes what must not matter",
+        ),
+        Milestone(
             "training",
             "What changed since GPT-2",
             "What lies between our GPT and a chat program of today?",

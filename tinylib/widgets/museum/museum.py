@@ -1,0 +1,131 @@
+"""The museum's widget: a piece of ``lab/museum.py``, in its wrong form and in its right one."""
+
+from collections.abc import Mapping
+from html import escape
+from inspect import signature
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from tinylib.lab.museum import MISTAKES, Function, Mistake, source_of
+from tinylib.live.widget import Limits, LiveWidget, table
+
+NUMBERS, WHOLE, RESULTS = 18, 8, 16  # entries at most
+NAMES = list(MISTAKES)
+
+
+class Forms(NamedTuple):
+    """What the two forms of a piece give, read row by row; then zeros."""
+
+    wrong: Float[Tensor, " 16"]
+    right: Float[Tensor, " 16"]
+
+
+def both(piece: Mistake, numbers: Tensor, whole: Tensor) -> Tensor:
+    """The results of the wrong form and of the right one, where arguments fill the inputs."""
+    left, given = {False: numbers, True: whole}, []
+    for one in piece.given:
+        size, rest = one.value.numel(), left[one.is_whole]
+        given.append(rest[:size].view(one.value.shape).clamp(one.low, one.high))
+        left[one.is_whole] = rest[size:]
+    results = [form(*given).to(numbers.dtype).flatten() for form in (piece.wrong, piece.right)]
+    return torch.stack([F.pad(result, (0, RESULTS - len(result))) for result in results])
+
+
+def compute(
+    piece: Int[Tensor, ""], numbers: Float[Tensor, " 18"], whole: Int[Tensor, " 8"]
+) -> Forms:
+    """All pieces in one graph, of which one is chosen."""
+    results = torch.stack([both(one, numbers, whole) for one in MISTAKES.values()])
+    wrong, right = results.index_select(0, piece[None])[0]
+    return Forms(wrong, right)
+
+
+def filled(piece: Mistake, is_whole: bool, size: int) -> Tensor:
+    """An input as it is at first: the arguments one after the other, then zeros."""
+    given = [one.value.flatten() for one in piece.given if one.is_whole == is_whole]
+    flat = torch.cat([torch.zeros(0, dtype=torch.int64 if is_whole else torch.float32), *given])
+    return F.pad(flat, (0, size - len(flat)))
+
+
+class MuseumWidget(LiveWidget):
+    """One mistake: what it gives, the line to find, and the tests that would find it."""
+
+    compute = staticmethod(compute)
+    bench = ("numbers", "1.25", "-1.5")
+    preview = "wrong"
+    unasked = "each number is the result of the few lines that stand below it, and not one sum"
+
+    @classmethod
+    def limits(cls) -> Limits:
+        return {"piece": (0, len(MISTAKES) - 1), "numbers": (-9, 9), "whole": (0, 9)}
+
+    def __init__(
+        self, piece: str | int, numbers: Tensor | None = None, whole: Tensor | None = None
+    ) -> None:
+        place = NAMES.index(piece) if isinstance(piece, str) else int(piece)
+        self.piece = MISTAKES[NAMES[place]]
+        super().__init__(
+            piece=place,
+            numbers=filled(self.piece, False, NUMBERS) if numbers is None else numbers,
+            whole=filled(self.piece, True, WHOLE) if whole is None else whole,
+        )
+        limits = self.spec["limits"] | {"piece": [place, place]}
+        self.spec = {**self.spec, "limits": limits, "facts": facts_of(self.piece)}
+
+    def shown(self, values: Mapping[str, Tensor]) -> str:
+        facts = self.spec["facts"]
+        rows, columns = facts["shape"]
+        given = {n: v[: rows * columns].view(rows, columns) for n, v in values.items()}
+        tests = "".join(
+            f"<pre>{escape(test['code'])}</pre>\n<p>{test['says']}</p>\n" for test in facts["tests"]
+        )
+        place, link, date = facts["source"]
+        return (
+            f"<p>{facts['symptom']}</p>\n{table('what it gives', given['wrong'])}\n"
+            f"<pre>{escape(chr(10).join(facts['lines']))}</pre>\n"
+            "<details><summary>Which line is wrong, and which test finds it?</summary>\n"
+            f"<p>{facts['cause']} {facts['fix']} The line should read:</p>\n"
+            f"<pre>{escape(facts['right'].strip())}</pre>\n"
+            f"{table('what it should give', given['right'])}\n{tests}"
+            f'<p><a href="{link}">{place}</a>, {date}: {facts["found"]}</p></details>'
+        )
+
+
+def facts_of(piece: Mistake) -> dict[str, Any]:
+    """What the view shows. The tests come in the order of their names, and are run here."""
+    right, wrong = (source.splitlines() for source in piece.sources)
+    result = piece.right(*(one.value for one in piece.given))
+    shape = [1, 1, *result.shape][-2:]
+    return {
+        **piece.text,
+        "lines": wrong,
+        "line": piece.line,
+        "right": right[piece.line],
+        "shape": shape,
+        "given": [
+            {
+                "name": name.replace("_", " "),
+                "input": "whole" if one.is_whole else "numbers",
+                "shape": [1, 1, *one.value.shape][-2:],
+                "ends": [one.low, one.high],
+            }
+            for name, one in zip(signature(piece.right).parameters, piece.given, strict=False)
+        ],
+        "tests": [verdict(piece, test) for test in sorted(piece.tests, key=lambda f: f.__name__)],
+    }
+
+
+def verdict(piece: Mistake, test: Function) -> dict[str, Any]:
+    """A test, whether it finds the mistake, and that in words."""
+    right, wrong = piece.passes(test)
+    finds = right and not wrong
+    says = (
+        "It passes on the right form and fails on the wrong one: it would have found the mistake."
+        if finds
+        else "It passes on both forms: it would not have found the mistake."
+    )
+    return {"code": source_of(test), "finds": finds, "says": says}
