@@ -37,15 +37,10 @@ class Argument(NamedTuple):
         return not self.value.is_floating_point()
 
 
-def numbers(*rows: list[float]) -> Tensor:
-    return torch.tensor(rows if len(rows) > 1 else rows[0])
-
-
 def real(text: str, low: int = -9, high: int = 9) -> Argument:
     """Rows of numbers, parted by strokes."""
-    return Argument(
-        numbers(*([float(n) for n in row.split()] for row in text.split("/"))), low, high
-    )
+    rows = [[float(n) for n in row.split()] for row in text.split("/")]
+    return Argument(torch.tensor(rows if len(rows) > 1 else rows[0]), low, high)
 
 
 def whole(text: str, low: int, high: int) -> Argument:
@@ -88,7 +83,7 @@ class Mistake:
 
     @cached_property
     def wrong(self) -> Function:
-        names = dict(self.right.__globals__)
+        names = dict(globals())
         exec(self.sources[1], names)
         function: Function = names[self.name]
         return function
@@ -244,7 +239,7 @@ def holds_the_same_numbers(f, values):
 
 
 def a_token_changes_only_its_own_row(f, values):
-    changed = values + numbers([0], [0], [9], [0], [0], [9])  # the last token, in both heads
+    changed = values + torch.tensor([[0], [0], [9], [0], [0], [9]])  # the last token, in both heads
     assert torch.equal(f(changed)[:2], f(values)[:2])
 
 
@@ -263,7 +258,7 @@ def one_head_of_keys_serves_all(f, queries, keys):
 
 
 def neighbours_share_their_keys(f, queries, keys):
-    scores = f(queries, numbers([1.0, 1.0], [0.0, 0.0]))
+    scores = f(queries, torch.tensor([[1.0, 1.0], [0.0, 0.0]]))
     assert (scores[:2] != 0).all() and (scores[2:] == 0).all()
 
 
@@ -282,7 +277,7 @@ def grouped_scores(queries, keys):  # a row for each head
 
 
 def without_a_cache_the_first_position_is_0(f, x, cached):
-    assert torch.allclose(f(x, 0)[0], x[0] + numbers([0.0, 1.0]))
+    assert torch.allclose(f(x, 0)[0], x[0] + torch.tensor([0.0, 1.0]))
 
 
 def one_by_one_gives_the_same(f, x, cached):
@@ -348,12 +343,12 @@ def keeps_every_row(f, rows):
 
 
 def four_heads_over_two_give_halves(f, rows):
-    wanted = numbers([0, 2, 1, 3, 4, 6, 5, 7])
+    wanted = torch.tensor([0, 2, 1, 3, 4, 6, 5, 7])
     assert torch.equal(f(torch.arange(8), heads=4), wanted)
 
 
 def eight_heads_over_two_give_halves(f, rows):
-    wanted = numbers([0, 2, 1, 3, 4, 6, 5, 7])
+    wanted = torch.tensor([0, 2, 1, 3, 4, 6, 5, 7])
     assert torch.equal(f(torch.arange(8), heads=8), wanted)
 
 
@@ -395,7 +390,7 @@ def equal_beams_stay_where_they_are(f, cache, best):
 
 
 def sums_agree_after_a_swap(f, cache, best):
-    swapped = f(cache, numbers([1, 0, 2]))
+    swapped = f(cache, torch.tensor([1, 0, 2]))
     assert torch.allclose(swapped.sum(), cache.sum())
 
 
@@ -483,8 +478,8 @@ def mean_loss(logits, ids):  # id 0 is padding
 
 
 def copying_the_input_is_punished(f, logits, ids):
-    copied = 9 * torch.eye(3)[numbers([0, 1, 2, 0])]
-    assert f(copied, numbers([0, 1, 2, 0])) > 1
+    copied = 9 * torch.eye(3)[torch.tensor([0, 1, 2, 0])]
+    assert f(copied, torch.tensor([0, 1, 2, 0])) > 1
 
 
 @mistake(
@@ -497,7 +492,7 @@ def next_token_loss(logits, ids):  # logits: after each token, those of the next
 
 
 def close_scores_give_probabilities(f, steps):
-    assert torch.allclose(f(numbers([0, 1, 1])).exp().sum(), torch.tensor(1.0))
+    assert torch.allclose(f(torch.tensor([0, 1, 1])).exp().sum(), torch.tensor(1.0))
 
 
 def is_never_positive(f, steps):
@@ -519,7 +514,7 @@ def perfect_matches_give_1(f, matches, totals):
 
 
 def no_match_of_length_4_gives_0(f, matches, totals):
-    assert f(numbers([6, 4, 2, 0]), totals) == 0
+    assert f(torch.tensor([6, 4, 2, 0]), totals) == 0
 
 
 @mistake(
@@ -614,7 +609,7 @@ def the_same_seed_gives_the_same(f, seeds):
 
 
 def seed_2_is_not_twice_seed_1(f, seeds):
-    one, two = f(numbers([1, 2])).double()
+    one, two = f(torch.tensor([1, 2])).double()
     assert ((2 * one - two) % 1).sum() > 0.01
 
 

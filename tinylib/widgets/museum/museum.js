@@ -28,7 +28,7 @@ function argumentTables(widget) {
         entry: start + i * columns + j,
         limits,
         step: input === "whole" ? 1 : 0.1,
-        form: entryText,
+        form: input === "whole" ? String : entryText,
         label: `${name} ${place}`.trim(),
       });
       boxes.push(box);
@@ -202,7 +202,7 @@ function exhibit(widget) {
     element: h(
       "div.exhibit",
       h("p.note", widget.spec.facts.symptom),
-      h("div.sides", given, compared),
+      h("div.row.tables", given, compared),
       h("div.sides", lines, tests.element),
     ),
     saved: () => ({ game: game.state }),
@@ -219,7 +219,9 @@ function exhibit(widget) {
 }
 exhibit.style = `
 .exhibit { display: grid; gap: 14px; min-width: 0; }
-.arguments, .compared { align-content: start; }
+.tables { gap: 14px 28px; }
+.arguments { flex: 0 1 auto; }
+.exhibit a { color: var(--accent); }
 .question { margin: 0; font-weight: 600; font-size: var(--size-note); }
 .exhibit code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
   font-size: var(--size-small); line-height: 1.5; white-space: pre-wrap;
