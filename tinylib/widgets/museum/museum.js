@@ -17,19 +17,23 @@ const grid = (kind, name, [rows, columns], attributes, cell) =>
 
 /** The function's arguments, each a table of numbers to change. */
 function argumentTables(widget) {
-  const ends = { numbers: 0, whole: 0 }; // of what is taken of the inputs
+  let end = 0; // of the numbers that are taken
   const boxes = [];
-  const tables = widget.spec.facts.given.map(({ name, input, shape, ends: limits }) => {
-    const [start, columns] = [ends[input], shape[1]];
-    ends[input] += shape[0] * columns;
+  const tables = widget.spec.facts.given.map(({ name, whole, shape, ends: limits }) => {
+    const [start, [rows, columns]] = [end, shape];
+    end += rows * columns;
     return grid("table.matrix", name, shape, {}, (i, j) => {
-      const place = shape[0] > 1 ? `of row ${i + 1}, ${j + 1}` : columns > 1 ? `${j + 1}` : "";
-      const box = numberBox(widget, input, {
-        entry: start + i * columns + j,
+      const entry = start + i * columns + j;
+      const place = rows > 1 ? ` of row ${i + 1}, ${j + 1}` : columns > 1 ? ` ${j + 1}` : "";
+      const box = numberBox(widget, "numbers", {
+        entry,
         limits,
-        step: input === "whole" ? 1 : 0.1,
-        form: input === "whole" ? String : entryText,
-        label: `${name} ${place}`.trim(),
+        step: whole ? 1 : 0.1,
+        form: whole ? String : entryText,
+        put: (next, typed) => {
+          next.numbers[entry] = whole ? Math.round(typed) : typed;
+        },
+        label: `${name}${place}`,
       });
       boxes.push(box);
       return h("td", box);

@@ -13,7 +13,7 @@ from torch import Tensor
 from tinylib.lab.museum import MISTAKES, Function, Mistake, source_of
 from tinylib.live.widget import Limits, LiveWidget, table
 
-NUMBERS, WHOLE, RESULTS = 18, 8, 16  # entries at most
+NUMBERS, RESULTS = 18, 16  # entries at most
 NAMES = list(MISTAKES)
 
 
@@ -24,31 +24,26 @@ class Forms(NamedTuple):
     right: Float[Tensor, " 16"]
 
 
-def both(piece: Mistake, numbers: Tensor, whole: Tensor) -> Tensor:
-    """The results of the wrong form and of the right one, where arguments fill the inputs."""
-    left, given = {False: numbers, True: whole}, []
+def padded(flat: Tensor, size: int) -> Tensor:
+    return F.pad(flat, (0, size - len(flat)))
+
+
+def both(piece: Mistake, numbers: Tensor) -> Tensor:
+    """The results of the wrong form and of the right one, where all arguments are one row."""
+    given = []
     for one in piece.given:
-        size, rest = one.value.numel(), left[one.is_whole]
-        given.append(rest[:size].view(one.value.shape).clamp(one.low, one.high))
-        left[one.is_whole] = rest[size:]
+        value = numbers[: one.value.numel()].view(one.value.shape).clamp(one.low, one.high)
+        given.append(value.round().long() if one.is_whole else value)
+        numbers = numbers[one.value.numel() :]
     results = [form(*given).to(numbers.dtype).flatten() for form in (piece.wrong, piece.right)]
-    return torch.stack([F.pad(result, (0, RESULTS - len(result))) for result in results])
+    return torch.stack([padded(result, RESULTS) for result in results])
 
 
-def compute(
-    piece: Int[Tensor, ""], numbers: Float[Tensor, " 18"], whole: Int[Tensor, " 8"]
-) -> Forms:
+def compute(piece: Int[Tensor, ""], numbers: Float[Tensor, " 18"]) -> Forms:
     """All pieces in one graph, of which one is chosen."""
-    results = torch.stack([both(one, numbers, whole) for one in MISTAKES.values()])
+    results = torch.stack([both(one, numbers) for one in MISTAKES.values()])
     wrong, right = results.index_select(0, piece[None])[0]
     return Forms(wrong, right)
-
-
-def filled(piece: Mistake, is_whole: bool, size: int) -> Tensor:
-    """An input as it is at first: the arguments one after the other, then zeros."""
-    given = [one.value.flatten() for one in piece.given if one.is_whole == is_whole]
-    flat = torch.cat([torch.zeros(0, dtype=torch.int64 if is_whole else torch.float32), *given])
-    return F.pad(flat, (0, size - len(flat)))
 
 
 class MuseumWidget(LiveWidget):
@@ -61,20 +56,17 @@ class MuseumWidget(LiveWidget):
 
     @classmethod
     def limits(cls) -> Limits:
-        return {"piece": (0, len(MISTAKES) - 1), "numbers": (-9, 9), "whole": (0, 9)}
+        return {"piece": (0, len(MISTAKES) - 1), "numbers": (-9, 9)}
 
-    def __init__(
-        self, piece: str | int, numbers: Tensor | None = None, whole: Tensor | None = None
-    ) -> None:
-        place = NAMES.index(piece) if isinstance(piece, str) else int(piece)
-        self.piece = MISTAKES[NAMES[place]]
-        super().__init__(
-            piece=place,
-            numbers=filled(self.piece, False, NUMBERS) if numbers is None else numbers,
-            whole=filled(self.piece, True, WHOLE) if whole is None else whole,
-        )
+    def __init__(self, piece: Any, numbers: Any = None) -> None:
+        """``piece`` is a name, or its place among all; without numbers they are the piece's own."""
+        place = NAMES.index(piece) if isinstance(piece, str) else piece
+        if numbers is None:
+            first = [one.value.flatten().float() for one in MISTAKES[NAMES[place]].given]
+            numbers = padded(torch.cat(first), NUMBERS)
+        super().__init__(piece=place, numbers=numbers)
         limits = self.spec["limits"] | {"piece": [place, place]}
-        self.spec = {**self.spec, "limits": limits, "facts": facts_of(self.piece)}
+        self.spec = {**self.spec, "limits": limits, "facts": facts_of(MISTAKES[NAMES[place]])}
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
         facts = self.spec["facts"]
@@ -109,7 +101,7 @@ def facts_of(piece: Mistake) -> dict[str, Any]:
         "given": [
             {
                 "name": name.replace("_", " "),
-                "input": "whole" if one.is_whole else "numbers",
+                "whole": one.is_whole,
                 "shape": [1, 1, *one.value.shape][-2:],
                 "ends": [one.low, one.high],
             }
@@ -123,9 +115,9 @@ def verdict(piece: Mistake, test: Function) -> dict[str, Any]:
     """A test, whether it finds the mistake, and that in words."""
     right, wrong = piece.passes(test)
     finds = right and not wrong
-    says = (
+    sentence = (
         "It passes on the right form and fails on the wrong one: it would have found the mistake."
         if finds
         else "It passes on both forms: it would not have found the mistake."
     )
-    return {"code": source_of(test), "finds": finds, "says": says}
+    return {"code": source_of(test), "finds": finds, "says": sentence}
