@@ -36,10 +36,10 @@ def heads_in_halves(rows: Tensor) -> Tensor:
     return torch.tensor([n for head in heads for n in head[::2] + head[1::2]])
 
 
-def rotated(hundreds: Tensor, zeros: Tensor) -> Tensor:
+def rotated(hundreds: Tensor, exponent: Tensor) -> Tensor:
     """The product of two vectors of ones, of which one is turned by its distance."""
     ones = torch.ones(1, 8)
-    turned = [rotary(ones, int(100 * n), 10.0 ** int(zeros)) for n in hundreds]
+    turned = [rotary(ones, int(100 * n), 10.0 ** int(exponent)) for n in hundreds]
     return torch.stack([(one * ones).mean() for one in turned])
 
 
@@ -111,8 +111,8 @@ def test_all_that_is_said_of_each_has_a_source_with_a_date() -> None:
     titles = [text["title"] for text in TEXTS.values()]
     assert len({*titles}) == len(titles) >= 18
     for text in TEXTS.values():
-        place, link, day = text["source"]
+        place, link, day, found = text["source"]
         assert re.match(r"https://github\.com/[\w.-]+/[\w.-]+/(pull|issues|commit|blob)/\w+", link)
         assert place and date(2010, 1, 1) < date.fromisoformat(day) < date(2027, 1, 1)
-        for part in ("symptom", "cause", "fix", "found"):
-            assert text[part].endswith(".") and len(text[part].split()) < 50
+        for part in (text["symptom"], text["cause"], text["fix"], found):
+            assert part.endswith(".") and len(part.split()) < 50

@@ -69,7 +69,7 @@ class Mistake:
 
     @property
     def text(self) -> dict[str, Any]:
-        """``room``, ``title``, ``symptom``, ``cause``, ``fix``, ``source`` and ``found``."""
+        """``title``, ``symptom``, ``cause``, ``fix``, and ``source``, the last in four parts."""
         return TEXTS[self.name]
 
     @cached_property
@@ -362,25 +362,25 @@ def halves(rows, heads=8, kv_heads=2):  # of the key matrix, from pairs to halve
     return head.transpose(1, 2).reshape(-1)
 
 
-def at_distance_0_the_score_is_1(f, hundreds, zeros):
-    assert torch.allclose(f(0 * hundreds, zeros), torch.ones_like(hundreds))
+def at_distance_0_the_score_is_1(f, hundreds, exponent):
+    assert torch.allclose(f(0 * hundreds, exponent), torch.ones_like(hundreds))
 
 
-def lies_between_minus_1_and_1(f, hundreds, zeros):
-    assert (f(hundreds, zeros).abs() <= 1).all()
+def lies_between_minus_1_and_1(f, hundreds, exponent):
+    assert (f(hundreds, exponent).abs() <= 1).all()
 
 
-def another_base_gives_other_scores(f, hundreds, zeros):
-    assert not torch.allclose(f(hundreds, zeros), f(hundreds, zeros - 1))
+def another_base_gives_other_scores(f, hundreds, exponent):
+    assert not torch.allclose(f(hundreds, exponent), f(hundreds, exponent - 1))
 
 
 @mistake(
-    "base = 10.0**zeros → base = 10000.0",
+    "base = 10.0**exponent → base = 10000.0",
     [real("0 1 2 3 4 6", 0, 9), one(6, 2, 7)],
     [at_distance_0_the_score_is_1, lies_between_minus_1_and_1, another_base_gives_other_scores],
 )
-def rotary_scores(hundreds, zeros):  # of distances; zeros: those of the base in the file
-    base = 10.0**zeros
+def rotary_scores(hundreds, exponent):  # of distances; the file gives the exponent
+    base = 10.0**exponent
     rates = base ** (-torch.arange(4) / 4)
     return (100 * hundreds[:, None] * rates).cos().mean(-1)
 
@@ -452,8 +452,8 @@ def more_padding_changes_nothing(f, logits, ids):
     [real("3 0 1 / 1 2 0 / 4 0 0 / 5 0 0"), whole("1 2 0 0", 0, 2)],
     [is_finite, without_padding_it_is_the_cross_entropy, more_padding_changes_nothing],
 )
-def padded_loss(logits, ids):  # id 0 is padding
-    targets = ids.masked_fill(ids == 0, -100)  # which cross_entropy leaves out
+def padded_loss(logits, ids):  # id 0 is padding; cross_entropy leaves out -100
+    targets = ids.masked_fill(ids == 0, -100)
     return F.cross_entropy(logits, targets)
 
 
@@ -637,6 +637,6 @@ class Catalogue:
         rows = ["| what we saw | the test that finds it | where it was found |", "|---|---|---|"]
         for one in MISTAKES.values():
             finds = [f"`{t.__name__}`" for t in one.tests if one.passes(t) == (True, False)]
-            place, link, date = one.text["source"]
+            place, link, date, _ = one.text["source"]
             rows.append(f"| {one.text['title']} | {', '.join(finds)} | [{place}]({link}), {date} |")
         return "\n".join(rows)

@@ -48,7 +48,7 @@ function argumentTables(widget) {
 
 /** What a form gives, shaded as what the other one gives. */
 function resultTable(widget, output, caption) {
-  const { shape } = widget.spec.facts;
+  const { shape, counts } = widget.spec.facts;
   const count = shape[0] * shape[1];
   const table = grid("table.heat.signed", caption, shape, { "data-output": output }, () =>
     h("td", h("span")),
@@ -66,7 +66,7 @@ function resultTable(widget, output, caption) {
       const most = Math.max(largest(outputs.wrong.data), largest(outputs.right.data)) || 1;
       /** @type {any} */ (table).values = data;
       cells.forEach((cell, i) => {
-        setText(cell.firstChild, format(data[i]));
+        setText(cell.firstChild, counts ? String(data[i]) : format(data[i]));
         setAttribute(cell, "class", data[i] < 0 ? "below" : "above");
         setHeat(cell, Number.isFinite(data[i]) ? Math.abs(data[i]) / most : 0);
       });
@@ -103,7 +103,7 @@ function lineChoice(widget, game) {
   const press = (i) =>
     game.change({ lines: [...game.state.lines, i], found: game.state.found || i === line });
   const buttons = lines.map((text, i) => h("button", { click: () => press(i) }, h("code", text)));
-  const says = h("p.note", { role: "status" });
+  const outcome = h("p.note", { role: "status" });
   const show = h("button", { click: () => game.change({ found: true }) }, "Show the line");
   const answer = h(
     "div.answer",
@@ -119,7 +119,7 @@ function lineChoice(widget, game) {
       button.classList.toggle("faulty", known);
     });
     setText(
-      says,
+      outcome,
       found
         ? "This is the line. It should be:"
         : last === undefined
@@ -134,7 +134,7 @@ function lineChoice(widget, game) {
       "div.column",
       h("p.question", "Which line is wrong?"),
       h("div.lines-of-code", { role: "group", "aria-label": "lines of the function" }, ...buttons),
-      says,
+      outcome,
       should,
       h("div.foot", show),
       answer,
@@ -144,15 +144,15 @@ function lineChoice(widget, game) {
   };
 }
 
-/** Three tests; each, once pressed, says what came of it on both forms. Then where it was found. */
+/** Three tests; each, once pressed, says what it found on both forms. Then where it was found. */
 function testChoice(widget, game) {
-  const { tests, source, found: story } = widget.spec.facts;
-  const [place, link, date] = source;
-  const rows = tests.map(({ code, says }, i) => {
+  const { tests, source } = widget.spec.facts;
+  const [place, link, date, story] = source;
+  const rows = tests.map(({ code, outcome }, i) => {
     const run = () => game.change({ tests: [...game.state.tests, i] });
     const button = h("button", { click: run }, h("code", code));
     const line = h("p.note", { role: "status" });
-    return { button, line, says };
+    return { button, line, outcome };
   });
   const where = h(
     "p.note",
@@ -168,9 +168,9 @@ function testChoice(widget, game) {
   );
   game.follow(({ tests: pressed, found }) => {
     element.hidden = !found;
-    rows.forEach(({ button, line, says }, i) => {
+    rows.forEach(({ button, line, outcome }, i) => {
       setAttribute(button, "aria-pressed", String(pressed.includes(i)));
-      setText(line, pressed.includes(i) ? says : "");
+      setText(line, pressed.includes(i) ? outcome : "");
     });
     where.hidden = !tests.some(({ finds }, i) => finds && pressed.includes(i));
   });
@@ -224,7 +224,7 @@ function exhibit(widget) {
 exhibit.style = `
 .exhibit { display: grid; gap: 14px; min-width: 0; }
 .tables { gap: 14px 28px; }
-.arguments { flex: 0 1 auto; }
+.tables > :is(.arguments, .compared) { flex: 0 1 auto; }
 .exhibit a { color: var(--accent); }
 .question { margin: 0; font-weight: 600; font-size: var(--size-note); }
 .exhibit code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;

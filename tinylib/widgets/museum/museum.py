@@ -73,9 +73,10 @@ class MuseumWidget(LiveWidget):
         rows, columns = facts["shape"]
         given = {n: v[: rows * columns].view(rows, columns) for n, v in values.items()}
         tests = "".join(
-            f"<pre>{escape(test['code'])}</pre>\n<p>{test['says']}</p>\n" for test in facts["tests"]
+            f"<pre>{escape(test['code'])}</pre>\n<p>{test['outcome']}</p>\n"
+            for test in facts["tests"]
         )
-        place, link, date = facts["source"]
+        place, link, date, found = facts["source"]
         return (
             f"<p>{facts['symptom']}</p>\n{table('what it gives', given['wrong'])}\n"
             f"<pre>{escape(chr(10).join(facts['lines']))}</pre>\n"
@@ -83,7 +84,7 @@ class MuseumWidget(LiveWidget):
             f"<p>{facts['cause']} {facts['fix']} The line should read:</p>\n"
             f"<pre>{escape(facts['right'].strip())}</pre>\n"
             f"{table('what it should give', given['right'])}\n{tests}"
-            f'<p><a href="{link}">{place}</a>, {date}: {facts["found"]}</p></details>'
+            f'<p><a href="{link}">{place}</a>, {date}: {found}</p></details>'
         )
 
 
@@ -98,6 +99,7 @@ def facts_of(piece: Mistake) -> dict[str, Any]:
         "line": piece.line,
         "right": right[piece.line],
         "shape": shape,
+        "counts": not result.is_floating_point(),
         "given": [
             {
                 "name": name.replace("_", " "),
@@ -120,4 +122,4 @@ def verdict(piece: Mistake, test: Function) -> dict[str, Any]:
         if finds
         else "It passes on both forms: it would not have found the mistake."
     )
-    return {"code": source_of(test), "finds": finds, "says": sentence}
+    return {"code": source_of(test), "finds": finds, "outcome": sentence}
