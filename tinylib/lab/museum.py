@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 Function = Callable[..., Any]
+CELL = "text-align: left; vertical-align: top; min-width: 7rem"
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
@@ -628,15 +629,21 @@ def random_numbers(seeds):  # a row for each seed
 
 
 class Catalogue:
-    """A table of all pieces: the symptom, the tests that find the mistake, where it was found."""
+    """A table of all pieces: the mistake, the tests that find it, where it was found."""
 
     def __repr__(self) -> str:
         return f"{len(MISTAKES)} mistakes"
 
-    def _repr_markdown_(self) -> str:
-        rows = ["| what we saw | the test that finds it | where it was found |", "|---|---|---|"]
+    def _repr_html_(self) -> str:
+        heads = ("the mistake", "the test that finds it", "where it was found")
+        rows = ["".join(f'<th scope="col" style="{CELL}">{head}</th>' for head in heads)]
         for one in MISTAKES.values():
-            finds = [f"`{t.__name__}`" for t in one.tests if one.passes(t) == (True, False)]
+            finds = [t.__name__ for t in one.tests if one.passes(t) == (True, False)]
             place, link, date, _ = one.text["source"]
-            rows.append(f"| {one.text['title']} | {', '.join(finds)} | [{place}]({link}), {date} |")
-        return "\n".join(rows)
+            cells = (
+                f"<strong>{one.text['title']}.</strong> {one.text['cause']}",
+                "<br>".join(f"<samp>{name.replace('_', '_<wbr>')}</samp>" for name in finds),
+                f'<a href="{link}">{place.replace("_", "_<wbr>")}</a>, {date}',
+            )
+            rows.append("".join(f'<td style="{CELL}">{cell}</td>' for cell in cells))
+        return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"

@@ -14,11 +14,12 @@ STEM = "museum"
 
 def test_every_piece_reads_as_text_with_its_answer_folded() -> None:
     for name, piece in MISTAKES.items():
-        html = MuseumWidget(name)._html()
+        widget = MuseumWidget(name)
+        html = widget._html()
         seen, folded = html.split("<details>")
         assert piece.text["symptom"] in seen and piece.text["cause"] in folded
         assert piece.text["source"][1] in folded and "it would have found" in folded
-        finds = [test["finds"] for test in MuseumWidget(name).spec["facts"]["tests"]]
+        finds = [test["finds"] for test in widget.spec["facts"]["tests"]]
         assert True in finds and False in finds
 
 

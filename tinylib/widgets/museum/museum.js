@@ -162,7 +162,7 @@ function testChoice(widget, game) {
   );
   const element = h(
     "div.column",
-    h("p.question", "Which test would have found it? Press one to run it on both forms."),
+    h("p.question", "Which test would have found it? Press one: each was run on both forms."),
     ...rows.map(({ button, line }) => h("div.test", button, line)),
     where,
   );
