@@ -80,9 +80,7 @@ def bracket(page: Page) -> None:
 def switch(page: Page) -> None:
     screen(page, 5).get_by_role("checkbox").uncheck()
     expect(screen(page, 5).locator(".verdict")).to_have_text(["✗", "✓"])
-    expect(screen(page, 5).locator(".spoken-only[role=status]")).to_contain_text(
-        "it says “my”, not “(”"
-    )
+    expect(screen(page, 5).locator(".spoken-only[role=status]")).to_contain_text("it says “my”, not “(”")
 
 
 def lengthen(page: Page) -> None:
