@@ -416,6 +416,16 @@ def expected(stem: str, inputs: dict) -> dict[str, torch.Tensor]:
     return widget.computed(inputs)
 
 
+def fixed_by(spec: Mapping[str, Any]) -> dict[str, int]:
+    """The inputs that the widget sets itself: their limits leave nothing to choose."""
+    limits = spec.get("limits", {})
+    return {
+        name: limits[name][0]
+        for name in spec["inputs"].keys() & limits
+        if len({*limits[name]}) == 1
+    }
+
+
 def problem(widget: Locator) -> str:
     """What is said to be wrong: under a sentence, or below everything."""
     return "".join(widget.locator(".problem:not(.failure)").all_inner_texts())

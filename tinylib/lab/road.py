@@ -18,6 +18,7 @@ MINUTES = {
     "figures": 0.5,
     "widgets": 7.5,
     "trainers": 6.5,
+    "museum": 3,
     "formulas": 1.35,
     "rows": 0.57,
     "questions": 0.3,
@@ -162,6 +163,13 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
     ),
     "Electives": (
         Milestone(
+            "museum",
+            "A museum of real mistakes",
+            "What is wrong, and which test would have found it?",
+            "a wrong mask or a wrong mean stops no program, and its texts are nearly right",
+            "an assertion compares with a slow version, or changes what must not matter",
+        ),
+        Milestone(
             "training",
             "What changed since GPT-2",
             "What lies between our GPT and a chat program of today?",
@@ -245,7 +253,8 @@ def shown(data: Mapping[str, str]) -> Counter[str]:
     """What the output of a cell adds."""
     html, markdown = data.get("text/html", ""), data.get("text/markdown", "")
     if widget := re.search(r'data-widget="([^"]+)"', html):
-        return Counter({"trainers" if "train" in widget[1] else "widgets": 1})
+        kind = "museum" if widget[1] == "museum" else "widgets"
+        return Counter({"trainers" if "train" in widget[1] else kind: 1})
     if markdown.startswith("```python"):
         return Counter(lines=len(markdown.splitlines()) - 2)
     picture = "image/png" in data or "image/svg+xml" in data

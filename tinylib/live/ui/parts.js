@@ -32,7 +32,8 @@ export function live(title, build, given = /** @type {any} */ ({})) {
       el.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, X would cut the widget's cell
       const widget = new Widget(model, el, query);
       const screen = toured ? {} : named;
-      widget.mount(title, (toured ? tour : build)(partsFor(widget)), screen);
+      const own = widget.spec.facts?.title ?? title; // one widget may be about several things
+      widget.mount(own, (toured ? tour : build)(partsFor(widget)), screen);
       return () => widget.unmount();
     },
   };

@@ -1,0 +1,3 @@
+from tinylib.widgets.museum.museum import MuseumWidget
+
+__all__ = ["MuseumWidget"]
