@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 SITE = Path(__file__).parent
 PAGE = "chapters/self_test"
 HERE = "<!-- questions -->"  # in the page: they come here
-ANSWER = re.compile(r"(<summary>.*?</summary>\s+)(?!Right\.)(.*?)(\s+</details>)", re.DOTALL)
+ANSWER = re.compile(r"(</summary>\n\n)(?!Right\.)(.*?)(\n\n</details>)", re.DOTALL)
 NUMBERS = "answer = ..."
 
 

@@ -45,7 +45,7 @@ TOUR = "ten_minutes"
 # Pages at the front, in this order; their widgets belong to a chapter, if it shows them, too.
 FRONT = ["00_start", TOUR, "train"]
 # Pages behind the chapters, for looking up.
-REFERENCE = ["chapters/notation", "chapters/formulas", "chapters/glossary"]
+REFERENCE = [f"chapters/{name}" for name in ("self_test", "notation", "formulas", "glossary")]
 STEMS = {*CONCEPTS, *CHAPTERS_WITHOUT_MODULE} - WITHOUT_CHAPTER
 
 TAGS = {f"{do}-{what}" for do in ("hide", "remove") for what in ("cell", "input", "output")}
