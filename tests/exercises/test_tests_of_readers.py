@@ -1,5 +1,7 @@
 """A reader's test is judged by the right program, which it must pass, and by the wrong ones."""
 
+from typing import Any
+
 import pytest
 import torch
 from chapter_exercises import EXERCISES, MODULES, Posed
@@ -46,7 +48,7 @@ def test_the_stored_test_passes_the_solution_and_fails_every_mutant(posed: Posed
 def test_a_test_that_refuses_the_right_program_is_told_so() -> None:
     check = next(posed.check for posed in TESTED if posed.slug == "reuse")
 
-    def test(answer):  # type: ignore[no-untyped-def]
+    def test(answer: Any) -> None:
         assert answer([1, 2], [1, 2]) == 2
 
     verdict = check.tested_by(test)

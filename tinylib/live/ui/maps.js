@@ -8,7 +8,7 @@ import { shaded } from "./look.js";
 import { format, times } from "./numbers.js";
 import { fillList } from "./sentences.js";
 
-export const LEAST = 0.005; // what is less reads 0.00, and is left out
+export const LEAST = 0.045; // a smaller weight is shaded and has no number
 
 /**
  * The weights of words on words; it scrolls sideways, and is called `label`. `pick(t)` chooses a
@@ -96,7 +96,7 @@ wordMap.style = `
 .mapped .scroll { scroll-padding-left: 6.875rem; }
 .word-map caption:empty { display: none; }
 .word-map td span { width: 1.9375rem; }
-.word-map tbody td { position: relative; }
+.word-map tbody td { position: relative; letter-spacing: -.04em; }
 .word-map .gold::after, .key .gold::after { content: ""; position: absolute; inset: -1px;
   outline: 1px solid var(--ground); border: 3px double var(--text); border-radius: 3px;
   pointer-events: none; }

@@ -885,7 +885,7 @@ lossCurve.style = `${plane.style}${curveEnds.style}
   color: var(--tone, var(--text)); background: var(--ground); }
 .rule.x.flag.late b { left: auto; right: 2px; }
 .flag ~ .flag b { margin-top: 1.3em; } .flag ~ .flag ~ .flag b { margin-top: 2.6em; }
-.flag ~ .flag ~ .flag ~ .flag b { margin-top: 3.9em; }
+.flag ~ .flag ~ .flag ~ .flag b { margin-top: 3.9em; } .runs b { font-weight: 600; }
 .flag ~ .flag ~ .flag ~ .flag ~ .flag b { margin-top: 5.2em; }
 .runs { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 2px 18px;
   font-size: var(--size-note); font-variant-numeric: tabular-nums; min-height: 1.6em; }
@@ -897,5 +897,4 @@ lossCurve.style = `${plane.style}${curveEnds.style}
 .runs.shared .now i { border-color: var(--text); }
 .runs .share i { border-color: var(--tone); }
 .runs .second i { border-color: var(--vermilion); border-top-style: dotted; }
-.runs b { font-weight: 600; }
 `;

@@ -246,9 +246,9 @@ function lookingAround(widget) {
       });
       words.forEach((word, t) => {
         describeChip(word, colours[t], names[colours[t]], `${numbers[t]}`);
-        const says = answerOf(outputs, t);
-        const right = says === numbers[partners[t]];
-        setText(word.mark, `${says} ${right ? "✓" : "✗"}`);
+        const number = answerOf(outputs, t);
+        const right = number === numbers[partners[t]];
+        setText(word.mark, `${number} ${right ? "✓" : "✗"}`);
         setAttribute(word.mark, "class", right ? "mark right" : "mark");
       });
       const looks = times(8, (t) => {

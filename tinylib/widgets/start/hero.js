@@ -534,6 +534,7 @@ nexts.style = `${candidateList.style}
 .frame:not(.tour) > .row > .nexts-of { gap: 10px; }
 .frame:not(.tour) .nexts { gap: 8px; }
 .nexts .taken button { border-color: var(--accent); }
+.nexts-of .candidate { grid-template-columns: 3.5rem 1fr repeat(var(--bars), 3.25rem); }
 .row > .nexts-of { flex: 0 1 14.5rem; }
 @media (max-width: 37.5rem) { .row > .nexts-of { flex: 1 1 13.125rem; } }
 `;
