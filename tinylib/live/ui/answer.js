@@ -59,7 +59,7 @@ export const ANSWER = `
   :host(.tl-widget) .over-all { top: 3.5rem; }
   :host(.tl-widget) .staged .over-all { top: 0; }
   .answer-strip { position: absolute; inset: 0 -16px auto; display: grid; gap: 4px;
-    grid-template-columns: minmax(0, 1fr); align-content: end; min-height: 2.5rem;
+    pointer-events: none; grid-template-columns: minmax(0, 1fr); align-content: end; min-height: 2.5rem;
     max-height: 8.75rem; padding: 4px 16px; overflow: auto hidden; background: var(--ground);
     border-block: 1px solid var(--line); }
   .stale .answer-strip { opacity: .4; }

@@ -79,7 +79,7 @@ export function readOnce(read) {
 export const zoomOf = (element) => element.currentCSSZoom ?? 1;
 
 /** Where an element stands in the window, in pixels of `within`, which may be zoomed. */
-export function placeOf(element, within = element) {
+export function rectangleIn(element, within = element) {
   const { x, y, width, height } = element.getBoundingClientRect();
   const zoom = zoomOf(within);
   return new DOMRect(x / zoom, y / zoom, width / zoom, height / zoom);

@@ -20,7 +20,7 @@
 
 import { columnHeads, namedRow, resized, scroller } from "./boxes.js";
 import { copyAsTorch } from "./copy.js";
-import { h, placeOf, setAttribute, setText, typeset } from "./dom.js";
+import { h, rectangleIn, setAttribute, setText, typeset } from "./dom.js";
 import { light } from "./explain.js";
 import { format, times, within } from "./numbers.js";
 
@@ -40,7 +40,7 @@ const entries = (widget, list) =>
 
 /** A copy of a cell that can move over the frame. */
 function ghostOf(cell, frame) {
-  const [box, around] = [placeOf(cell, frame), placeOf(frame)];
+  const [box, around] = [rectangleIn(cell, frame), rectangleIn(frame)];
   const ghost = h("span.ghost", { "aria-hidden": "true" });
   ghost.textContent = cell.value ?? cell.textContent;
   const place = { left: box.left - around.left, top: box.top - around.top };
@@ -58,7 +58,7 @@ function movement(widget, layer, { moves = [], fills = [] }) {
     if (!targets.length) continue;
     given.forEach((cell, i) => {
       const { ghost, box } = ghostOf(cell, layer);
-      const goal = placeOf(targets[Math.min(i, targets.length - 1)], layer);
+      const goal = rectangleIn(targets[Math.min(i, targets.length - 1)], layer);
       layer.append(ghost);
       const [x, y] = [goal.left - box.left, goal.top - box.top];
       const there = `translate(${x}px, ${y}px)`;
@@ -304,7 +304,7 @@ export function journey(widget, { name, steps, follow = (one) => one, flows = []
     controls.after(probe.element);
     const heights = times(last, (i) => {
       probe.show(stepOf(i + 1));
-      return Math.ceil(placeOf(probe.element).height);
+      return Math.ceil(rectangleIn(probe.element).height);
     });
     probe.element.remove();
     content.element.style.minHeight = `${Math.max(...heights)}px`;

@@ -9,7 +9,6 @@ import { format, times } from "./numbers.js";
 import { fillList } from "./sentences.js";
 
 export const LEAST = 0.005; // what is less reads 0.00, and is left out
-const NUMBERED = 0.045; // in a map a smaller weight is only shaded
 
 /**
  * The weights of words on words; it scrolls sideways, and is called `label`. `pick(t)` chooses a
@@ -77,7 +76,7 @@ export function wordMap({
           setAttribute(cell, "class", kind);
           if (cell.shown === value) return;
           cell.shown = value;
-          setText(cell.firstChild, value < NUMBERED ? "" : format(value));
+          setText(cell.firstChild, value < LEAST ? "" : format(value));
           setAttribute(cell, "data-value", String(value));
           setHeat(cell, value);
         });

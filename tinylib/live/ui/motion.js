@@ -1,7 +1,7 @@
 // What has changed its place travels there, so that the eye can follow it. It moves by `transform`
 // alone, and not at all for a reader who wants no motion.
 
-import { placeOf } from "./dom.js";
+import { rectangleIn } from "./dom.js";
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -24,7 +24,7 @@ export function drop(falling, hit, height = 34) {
 }
 
 /** Where each of the elements stands, by its key. */
-const spotsOf = (keyed) => new Map([...keyed].map(([key, element]) => [key, placeOf(element)]));
+const spotsOf = (keyed) => new Map([...keyed].map(([key, element]) => [key, rectangleIn(element)]));
 
 /**
  * Make a change, and let the elements travel; `keyed()` gives them as [key, element]. Each sets out
@@ -35,7 +35,7 @@ export function travel(keyed, change, duration = 500) {
   change();
   const ends = before.size ? [...keyed()] : [];
   ends.forEach(([key, element], i) => {
-    const [old, now] = [before.get(key), placeOf(element)];
+    const [old, now] = [before.get(key), rectangleIn(element)];
     if (!old || (old.left === now.left && old.top === now.top)) return;
     const from = `translate(${old.left - now.left}px, ${old.top - now.top}px)`;
     const timing = { duration, delay: 60 * i, fill: "backwards", easing: "ease-in-out" };
@@ -55,12 +55,12 @@ export function appear(elements, duration = 400) {
  */
 export function fly(frame, pairs, duration = 600) {
   if (calm.matches) return;
-  const around = placeOf(frame);
+  const around = rectangleIn(frame);
   const layer = document.createElement("div");
   layer.className = "flying";
   layer.setAttribute("aria-hidden", "true");
   const flights = pairs.map(([from, to, delay]) => {
-    const [start, end] = [from, to].map((element) => placeOf(element, frame));
+    const [start, end] = [from, to].map((element) => rectangleIn(element, frame));
     const copy = document.createElement("span");
     copy.className = from.className;
     copy.textContent = from.firstElementChild?.value ?? from.textContent;

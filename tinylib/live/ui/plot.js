@@ -1,7 +1,7 @@
 // A plane with axes: curves, what stands at a place in it, lines across it, and what is dragged.
 
 import { resized } from "./boxes.js";
-import { h, placeOf, setAttribute, setText, svgPart } from "./dom.js";
+import { h, rectangleIn, setAttribute, setText, svgPart } from "./dom.js";
 import { times } from "./numbers.js";
 import { fillList } from "./sentences.js";
 
@@ -64,9 +64,9 @@ const crosses = (points, { left, right, top, bottom }) =>
 function keepApart(element, svg, curves) {
   const names = [...element.querySelectorAll(NAMES)].filter((name) => name.checkVisibility?.());
   for (const name of names) name.style.translate = "";
-  const area = placeOf(svg);
+  const area = rectangleIn(svg);
   const boxOf = (/** @type {Element} */ one) => {
-    const { left, right, top, bottom } = placeOf(one);
+    const { left, right, top, bottom } = rectangleIn(one);
     return { left, right, top, bottom };
   };
   const taken = [...element.querySelectorAll(".tick")].map(boxOf);

@@ -15,7 +15,7 @@ const WIDE = 860; // px: a widget that is narrower stands in one column
 const [LETTERS, FRAME, FIGURES] = [1.25, 1.6, 2.2]; // how many times as large they are at most
 
 /** The largest number from 1 to `top` that fits, to within a hundredth or two. */
-function largest(top, fits) {
+function largestFitting(top, fits) {
   let [low, high] = [1, top];
   if (fits(top)) return top;
   for (let i = 0; i < 6; i += 1) {
@@ -56,11 +56,11 @@ function fill(room) {
   const followed = frame.matches(".followed");
   if (width > WIDE && least < height && !followed) {
     const top = frame.currentCSSZoom ? Math.min(FRAME, width / WIDE) : 1;
-    zoom = largest(Math.min(LETTERS, top), (by) => fits(by, 1, (least + height) / 2));
-    grow = largest(FIGURES, (by) => fits(zoom, by));
+    zoom = largestFitting(Math.min(LETTERS, top), (by) => fits(by, 1, (least + height) / 2));
+    grow = largestFitting(FIGURES, (by) => fits(zoom, by));
     zoom = Math.max(
       zoom,
-      largest(top, (by) => fits(by, grow)),
+      largestFitting(top, (by) => fits(by, grow)),
     );
   }
   set(zoom, grow);

@@ -174,7 +174,7 @@ ${KNOBS}${CONTROLS}${KEYS}${STAGE}${ANSWER}${TOUR}
 .state summary { display: flex; gap: 6px; align-items: center; width: fit-content;
   min-height: 1.75rem; cursor: help; }
 .where { max-height: 2lh; overflow: hidden; }
-.state:has(.where:empty) { visibility: hidden; }
+.state:has(.where:empty) summary { display: none; }
 .where.opens { text-decoration: underline dotted; text-underline-offset: 3px; }
 .state progress { position: absolute; inset: auto 0 0; height: 3px; }
 .origin { margin: 0; color: var(--soft); font-size: var(--size-note); }

@@ -1,5 +1,5 @@
 import { resized, results } from "../../live/ui/boxes.js";
-import { h, placeOf, setAttribute, setText, svgPart } from "../../live/ui/dom.js";
+import { h, rectangleIn, setAttribute, setText, svgPart } from "../../live/ui/dom.js";
 import {
   explainable,
   explainableNumber,
@@ -51,9 +51,9 @@ function ngramTable(widget) {
   /** A line from each n-gram of the translation that is matched to its partner. */
   const draw = () => {
     for (const item of list.children) {
-      const { left, top } = placeOf(item);
+      const { left, top } = rectangleIn(item);
       const end = (li, side) => {
-        const box = placeOf(li);
+        const box = rectangleIn(li);
         return `${box.left + box.width / 2 - left} ${box[side] - top}`;
       };
       const lines = (item.partners ?? []).map(

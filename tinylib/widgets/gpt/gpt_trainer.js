@@ -267,13 +267,13 @@ function stepOf(widget, { steps }) {
 }
 
 /** The reader's own line, if this is its end: no more of it is read. */
-function lineOf({ model }, end) {
+function wholeLine({ model }, end) {
   const line = model.get("line") ?? "";
   if (!end || !line.endsWith(end)) return end;
   const letters = Array.from(line);
   return letters.length > IN_SIGHT ? `… ${letters.slice(-IN_SIGHT).join("")}` : line;
 }
-const givenOf = (widget, { given }) => lineOf(widget, given.join(""));
+const givenOf = (widget, { given }) => wholeLine(widget, given.join(""));
 
 /** What is said of a beginning that the text has not all characters of. */
 function strangeIn({ beginning: points }, { names }) {
@@ -344,7 +344,7 @@ function beginning(widget) {
     element: h("div.column", line, note),
     update(inputs, outputs) {
       const own = given.getRootNode().activeElement === given;
-      if (!own) given.value = lineOf(widget, String.fromCodePoint(...inputs.beginning));
+      if (!own) given.value = wholeLine(widget, String.fromCodePoint(...inputs.beginning));
       const cut = typed().length > most ? `Only the last ${most} characters are read. ` : "";
       setText(note, cut + strangeIn(inputs, outputs));
     },
