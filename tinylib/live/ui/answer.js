@@ -59,9 +59,9 @@ export const ANSWER = `
   :host(.tl-widget) .over-all { top: 3.5rem; }
   :host(.tl-widget) .staged .over-all { top: 0; }
   .answer-strip { position: absolute; inset: 0 -16px auto; display: grid; gap: 4px;
-    pointer-events: none; grid-template-columns: minmax(0, 1fr); align-content: end; min-height: 2.5rem;
+    grid-template-columns: minmax(0, 1fr); align-content: end; min-height: 2.5rem;
     max-height: 8.75rem; padding: 4px 16px; overflow: auto hidden; background: var(--ground);
-    border-block: 1px solid var(--line); }
+    border-block: 1px solid var(--line); pointer-events: none; }
   .stale .answer-strip { opacity: .4; }
   .answer-strip [inert] { opacity: 1; }
   .answer-strip.answer-strip > * { margin: 0; height: auto; min-height: 0; max-height: 4lh;
