@@ -16,7 +16,7 @@ export function answerStrip(frame, selector) {
       .map((element) => /** @type {Element} */ (element.cloneNode(true)));
     for (const element of copies.flatMap((one) => [one, ...one.querySelectorAll("*")]))
       for (const name of NOT_COPIED) element.removeAttribute(name);
-    for (const element of copies) element.setAttribute("inert", ""); // a finger moves the strip
+    for (const element of copies) element.setAttribute("inert", "");
     strip.replaceChildren(...copies);
     const chosen = /** @type {HTMLElement} */ (strip.querySelector(".query"));
     if (chosen) strip.scrollLeft = chosen.offsetLeft - strip.clientWidth / 3;
