@@ -60,14 +60,14 @@ export const ANSWER = `
   :host(.tl-widget) .staged .over-all { top: 0; }
   .answer-strip { position: absolute; inset: 0 -16px auto; display: grid; gap: 4px;
     grid-template-columns: minmax(0, 1fr); align-content: end; min-height: 2.5rem;
-    max-height: 8.75rem; padding: 4px 16px; overflow: auto hidden; background: var(--ground);
+    max-height: 8.75rem; padding: 4px 16px; overflow: hidden; background: var(--ground);
     border-block: 1px solid var(--line); pointer-events: none; }
   .stale .answer-strip { opacity: .4; }
   .answer-strip [inert] { opacity: 1; }
   .answer-strip.answer-strip > * { margin: 0; height: auto; min-height: 0; max-height: 4lh;
     border: 0; padding: 0; overflow: hidden; align-content: end; } /* the newest lines, whole */
-  .answer-strip.answer-strip > .words { display: flex; gap: 4px; width: max-content;
-    max-height: none; }
+  .answer-strip.answer-strip > .words { display: flex; flex-wrap: wrap; gap: 4px;
+    max-height: none; align-content: start; }
   .answer-strip button:not(.pick-word) { display: none; }
   .frame:has(.answer-strip:not(:empty)) [data-input] { scroll-margin-top: 13rem; }
 }
