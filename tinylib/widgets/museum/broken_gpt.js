@@ -1,0 +1,318 @@
+// A GPT in which up to four lines are wrong: the reader trains it, tries it, and says which.
+
+import { trains } from "../../live/page/trainer.js";
+import { results, scroller } from "../../live/ui/boxes.js";
+import { action } from "../../live/ui/controls.js";
+import { AS_IS, h, setAttribute, setText } from "../../live/ui/dom.js";
+import { headMaps } from "../../live/ui/heads.js";
+import { wordMap } from "../../live/ui/maps.js";
+import { percent } from "../../live/ui/numbers.js";
+import { live } from "../../live/ui/parts.js";
+import { paint } from "../../live/ui/pixels.js";
+import { fillList, sentence } from "../../live/ui/sentences.js";
+import { lossCurve, seeds, setting, settings, trainingBar } from "../../live/ui/training.js";
+
+export const program = trains("museum/broken_gpt_task.js");
+
+const H = 2; // heads of a block
+const COUNTS = ["no mistake", "one mistake", "two mistakes", "three mistakes", "four mistakes"];
+
+/** Another GPT, not trained yet. */
+const take = (gpt) => (next) => Object.assign(next, { gpt, steps: 0 });
+
+/** Which GPT it is; the first one is right. */
+function suspects(widget) {
+  const { states } = widget.spec.facts;
+  const names = states.map((_, i) => (i ? `GPT ${i} of ${states.length - 1}` : "without mistakes"));
+  const list = h(
+    "select",
+    {
+      "data-input": "gpt",
+      change: () => widget.edit(Symbol("gpt"), take(list.selectedIndex)),
+    },
+    ...names.map((name) => h("option", name)),
+  );
+  return {
+    element: h("label.offer", h("span", "the GPT"), list),
+    shows: "inputs",
+    update({ gpt }) {
+      list.selectedIndex = gpt;
+    },
+  };
+}
+
+/** All stories, or a few words that it can know by heart. */
+function learned(widget) {
+  const { story } = widget.spec.facts;
+  const part = setting(widget, "learns", "it learns", ["all stories", "one story"]);
+  const note = h("p.note", { ...AS_IS });
+  return {
+    element: h("div.column", part.element, note),
+    shows: "inputs",
+    update(inputs) {
+      part.update(inputs);
+      setText(note, inputs.learns ? `“${story.join(" ")}”` : "1 000 little stories");
+    },
+  };
+}
+
+const curve = Object.assign(
+  (widget) => {
+    const { entropy } = widget.spec.facts;
+    const V = widget.spec.sentences.text.length;
+    const learns = ["all stories", "one story"];
+    return lossCurve(widget, {
+      top: 4.5,
+      height: 130,
+      name: (inputs) =>
+        `GPT ${inputs.gpt || "without mistakes"}, ${learns[inputs.learns]}, seed ${inputs.seed}`,
+      rules: (inputs) => [
+        [Math.log(V), `ln ${V}: all words alike`],
+        ...(inputs.learns ? [] : [[entropy, `nobody can know more: ${entropy.toFixed(2)}`]]),
+      ],
+    });
+  },
+  { style: lossCurve.style },
+);
+
+const named = (widget, ids) => Array.from(ids.data, (id) => widget.spec.sentences.text[id]);
+
+/** How the first text goes on. */
+function continuation(widget) {
+  const [given, written] = [h("span"), h("b")];
+  return {
+    element: results(
+      "column",
+      h("span.label", "It goes on with the text:"),
+      h("p.goes-on", { ...AS_IS }, given, " ", written),
+    ),
+    shows: "outputs",
+    update(_inputs, outputs) {
+      setText(given, named(widget, outputs.read).join(" "));
+      setText(written, named(widget, outputs.written).join(" "));
+    },
+  };
+}
+continuation.style = `
+.goes-on { margin: 0; min-height: 4.5em; }
+.goes-on span { color: var(--soft); }
+.goes-on b { font-weight: 500; }
+`;
+
+/** Ways to change the text, each an experiment. */
+function changes(widget) {
+  const own = widget.spec.sentences.text.filter((word) => !word.startsWith("<"));
+  const after = (word) => own[(own.indexOf(word) + 1) % own.length];
+  const ways = {
+    "another last word": (words, other) => [...words.slice(0, -1), after(other.at(-1))],
+    "another order": (words) => [...words.slice(0, -1).reverse(), words.at(-1)],
+    "one word again and again": (words) => words.map(() => words[0]),
+    "as above": (words) => words,
+  };
+  const words = (text) => text.trim().split(/\s+/);
+  const buttons = Object.entries(ways).map(([label, way]) =>
+    action(widget, "other", label, (next) => {
+      next.other = way(words(next.text), words(next.other)).join(" ");
+    }),
+  );
+  return { element: h("div.bar.ways", ...buttons), shows: "inputs", update() {} };
+}
+
+/** What it predicts behind each word of the two texts, and how much that differs. */
+function predictions(widget) {
+  const body = h("tbody", AS_IS);
+  const names = ["it reads", "it predicts", "changed", "it predicts", "moved"];
+  const head = h("thead", h("tr", ...names.map((name) => h("th", { scope: "col" }, name))));
+  const table = h("table.predictions", head, body);
+  const guess = () => [h("b"), " ", h("span")];
+  const line = () =>
+    h("tr", h("td"), h("td", ...guess()), h("td"), h("td", ...guess()), h("td.moved"));
+  const fill = (cell, word, share) => {
+    setText(cell.children[0], word ?? "");
+    setText(cell.children[1], word ? percent(share) : "");
+  };
+  return {
+    element: results("column", scroller({ "aria-label": "predictions" }, table)),
+    shows: "outputs",
+    update(_inputs, outputs) {
+      const [read, words, other, others] = ["read", "words", "other_read", "other_words"].map(
+        (name) => named(widget, outputs[name]),
+      );
+      const rows = read.length > other.length ? read : other;
+      const shares = [outputs.shares.data, outputs.other_shares.data];
+      fillList(body, rows, line, (row, _word, t) => {
+        const cells = row.children;
+        setText(cells[0], read[t] ?? "");
+        fill(cells[1], words[t], shares[0][t]);
+        setText(cells[2], other[t] ?? "");
+        setAttribute(cells[2], "class", other[t] === read[t] ? "" : "changed");
+        fill(cells[3], others[t], shares[1][t]);
+        const move = outputs.moved.data[t];
+        setText(cells[4], move === undefined ? "" : percent(move));
+        setAttribute(row, "class", move >= 0.0005 ? "moves" : "");
+      });
+    },
+  };
+}
+predictions.style = `
+.predictions { border-collapse: collapse; font-size: var(--size-note);
+  font-variant-numeric: tabular-nums; }
+.predictions :is(th, td) { padding: 1px 12px 1px 0; text-align: left; white-space: nowrap; }
+.predictions th { font-weight: 400; color: var(--soft); }
+.predictions b { font-weight: 600; }
+.predictions span, .predictions .moved { color: var(--soft); }
+.predictions .changed { color: var(--vermilion); }
+.predictions .moves .moved { color: var(--vermilion); font-weight: 600; }
+.ways { gap: 6px; }
+`;
+
+/** What each word of the first text attends to, in one of the heads. */
+function attention(widget) {
+  let head = 0;
+  const map = wordMap({ label: "what each word attends to" });
+  const weightsOf = ({ weights, read }, i) => {
+    const R = read.data.length;
+    return weights.data.subarray(i * R * R, (i + 1) * R * R);
+  };
+  const maps = headMaps({
+    label: "what each head attends to, in the first text",
+    output: "weights",
+    read: (_inputs, outputs) => ({ L: outputs.weights.shape[0] / H, H, outputs }),
+    chosen: () => head,
+    choose: (i) => {
+      head = i;
+      widget.repaint();
+    },
+    draw: (picture, { outputs }, i) =>
+      paint(picture.canvas, weightsOf(outputs, i), outputs.read.data.length, {
+        ink: "weight",
+        root: true,
+      }),
+  });
+  return {
+    element: h("div.atlas", maps.element, map.element),
+    shows: "outputs",
+    update(inputs, outputs) {
+      maps.update(inputs, outputs);
+      const across = named(widget, outputs.read);
+      const R = across.length;
+      const weights = weightsOf(outputs, head);
+      const rows = across.map((word, t) => ({
+        word,
+        shares: weights.subarray(t * R, (t + 1) * R),
+      }));
+      map.fill({ title: `block ${Math.floor(head / H)}, head ${head % H}`, across, rows });
+    },
+  };
+}
+attention.style = `${headMaps.style}${wordMap.style}`;
+
+const NONE = [false, false, false, false];
+
+/** The reader's verdict on each of the four lines; once it is right, why. */
+function verdicts(widget) {
+  const { lines, states } = widget.spec.facts;
+  const isWrong = (gpt, i) => Boolean((states[gpt] >> i) & 1);
+  let gpt; // of which the verdicts are
+  let [checks, found] = [0, false];
+  const rows = lines.map(({ name, right, wrong, experiment, why }) => {
+    const box = h("input", { type: "checkbox", change: () => show() });
+    const code = h("code");
+    const note = h("p.note");
+    const label = h("label.toggle", box, h("span", "the ", h("b", name)), code);
+    return { box, code, note, right, wrong, experiment, why, element: h("li", label, note) };
+  });
+  const outcome = h("p.note", { role: "status" });
+  const check = h("button.main", { click: () => judge() }, "Check");
+  const give = h("button", { click: () => judge(true) }, "Show what is wrong");
+  const next = action(widget, "gpt", "Take the next GPT", (to) =>
+    take((to.gpt % (states.length - 1)) + 1)(to),
+  );
+  const judge = (given = false) => {
+    checks += 1;
+    if (given) rows.forEach(({ box }, i) => (box.checked = isWrong(gpt, i)));
+    const right = rows.filter(({ box }, i) => box.checked === isWrong(gpt, i)).length;
+    found = right === lines.length;
+    const count = rows.filter(({ box }) => box.checked).length;
+    setText(
+      outcome,
+      found
+        ? `${given ? "" : "Right. "}GPT ${gpt} has ${COUNTS[count]}${count ? ":" : "."}`
+        : `${right} of your 4 answers ${right === 1 ? "is" : "are"} right. ` +
+            "Below each line stands an experiment that tells.",
+    );
+    show();
+  };
+  const show = () => {
+    if (!found && check.hidden) setText(outcome, "");
+    rows.forEach(({ box, code, note, right, wrong, experiment, why, element }) => {
+      setText(code, found && box.checked ? wrong : right);
+      element.classList.toggle("faulty", found && box.checked);
+      setText(note, found ? (box.checked ? why : "") : checks ? experiment : "");
+      box.disabled = found;
+    });
+    check.hidden = found;
+    give.hidden = found || checks < 2;
+    next.hidden = !found;
+  };
+  const clear = (marks = NONE) => {
+    [checks, found] = [0, false];
+    rows.forEach(({ box }, i) => (box.checked = Boolean(marks[i])));
+    setText(outcome, "");
+    show();
+  };
+  const element = h(
+    "fieldset.verdicts",
+    h("legend", "Which of these lines are wrong in this GPT?"),
+    h("ul", ...rows.map((row) => row.element)),
+    h("div.bar", check, give, next, outcome),
+  );
+  return {
+    element,
+    shows: "inputs",
+    saved: () => ({ verdicts: rows.map(({ box }) => box.checked) }),
+    restore: ({ verdicts: marks }) => clear([marks].flat()),
+    reset: () => clear(),
+    update(inputs) {
+      if (inputs.gpt !== gpt) clear(gpt === undefined ? rows.map(({ box }) => box.checked) : NONE);
+      gpt = inputs.gpt;
+      element.disabled = gpt === 0;
+    },
+  };
+}
+verdicts.style = `
+.verdicts { border: 1px solid var(--line); border-radius: 8px; padding: 8px 14px 12px; margin: 0;
+  min-width: 0; }
+.verdicts legend { font-weight: 600; font-size: var(--size-note); padding: 0 6px; }
+.verdicts ul { list-style: none; margin: 0 0 10px; padding: 0; display: grid; gap: 4px; }
+.verdicts .toggle { flex-wrap: wrap; }
+.verdicts code { font-family: var(--mono); font-size: var(--size-small); overflow-wrap: anywhere; }
+.verdicts li > .note { margin: 0 0 4px 1.6rem; }
+.verdicts .note:empty { display: none; }
+.verdicts .faulty code { background: color-mix(in oklab, var(--ground), var(--error) 14%); }
+`;
+
+function bar(widget) {
+  return trainingBar(widget, { chunkMs: 600 });
+}
+bar.style = trainingBar.style;
+
+export default live(
+  "A GPT with up to four mistakes",
+  (ui) => [
+    ui.row(ui.use(suspects), ui.use(learned)),
+    ui.use(bar),
+    ui.sides(
+      ui.column(ui.use(curve), ui.use(continuation), ui.use(attention)),
+      ui.column(
+        ui.use(sentence, "text", "A text that it reads", undefined, { ids: false }),
+        ui.use(sentence, "other", "The same text, changed", undefined, { ids: false }),
+        ui.use(changes),
+        ui.use(predictions),
+      ),
+    ),
+    ui.use(verdicts),
+    ui.use(settings, ui.use(seeds)),
+  ],
+  { wide: true },
+);
