@@ -20,10 +20,11 @@ from tinylib.lab import own_file
 from tinylib.seq2seq import negative_log_likelihood
 
 
-class Line(NamedTuple):
+class SuspectLine(NamedTuple):
     """A line of a GPT: its name, what stands in it, and what the mistake makes of that.
 
-    ``experiment`` is what shows the mistake; ``why`` is what it does.
+    ``experiment`` is what shows the mistake; ``why`` is what it does. ``edit`` is the same in
+    ``my_gpt.py``, where that has it in other words.
     """
 
     name: str
@@ -31,18 +32,19 @@ class Line(NamedTuple):
     wrong: str
     experiment: str
     why: str
+    edit: tuple[str, str] | None = None
 
 
 LINES = (
-    Line(
+    SuspectLine(
         "positions",
         "x + self.w_pos[offset : offset + x.shape[-2]]",
         "x + self.w_pos[offset]",
-        "Train on one story. Then let it read one word again and again: does it predict the same "
-        "at all places?",
+        "Train on one story. Then let it read one word again and again: does it predict exactly "
+        "the same at all places?",
         "Every place gets the first row of the table, so a word is the same wherever it stands.",
     ),
-    Line(
+    SuspectLine(
         "mask",
         "torch.ones(T, T, dtype=torch.bool).tril()",
         "torch.ones(T, T, dtype=torch.bool).tril(1)",
@@ -51,21 +53,25 @@ LINES = (
         "Each place also attends to the next one, where its answer stands. So the loss falls below "
         "what anybody can know, and yet it cannot write.",
     ),
-    Line(
+    SuspectLine(
         "targets",
-        "tokens[:, 1:])",
-        "tokens[:, :-1])",
+        "targets = tokens[:, 1:]",
+        "targets = tokens[:, :-1]",
         "Train, and compare each word that it reads with the one that it predicts.",
-        "Each place is to say the word that it reads, so the loss falls to 0 and nothing is "
-        "learned.",
+        "Each place is to say the word that it reads, so it learns to repeat it, and nothing else.",
+        ("tokens[:, 1:])", "tokens[:, :-1])"),
     ),
-    Line(
+    SuspectLine(
         "loss",
-        "cross_entropy(model(tokens[:, :-1]),",
-        "cross_entropy(softmax(model(tokens[:, :-1])),",
+        "cross_entropy(logits, targets)",
+        "cross_entropy(softmax(logits), targets)",
         "Train on one story: does the loss come near 0?",
         "The softmax is taken twice. Probabilities lie between 0 and 1, so as logits they are all "
         "alike, and even of the best ones the second softmax makes a loss of more than 3.",
+        (
+            "cross_entropy(model(tokens[:, :-1]),",
+            "cross_entropy(softmax(model(tokens[:, :-1])),",
+        ),
     ),
 )
 STATES = 2 ** len(LINES)
@@ -91,7 +97,8 @@ class Suspect(nn.Module):
         earlier, one_ahead = (torch.ones(T, T).tril(k) for k in (0, 1))
         mask = torch.where(wrong[1] > 0, one_ahead, earlier) > 0
         for block in gpt.blocks:
-            x, _ = block(x, mask=mask)
+            x = x + block.attention(block.attention_norm(x), mask=mask)
+            x = x + block.feed_forward(block.feed_forward_norm(x))
         logits: Tensor = gpt.output(gpt.norm(x))
         return logits
 
@@ -110,10 +117,11 @@ def broken_code(wrong: tuple[bool, ...] = (True,) * len(LINES)) -> str:
     """``my_gpt.py`` up to chapter 13, with these lines wrong."""
     code = own_file.assemble([number for number in own_file.cut()[1] if number < "14"])
     for line, changes in zip(LINES, wrong, strict=True):
-        if code.count(line.right) != 1:
-            raise ValueError(f"{line.right!r} occurs {code.count(line.right)} times, and not once")
+        old, new = line.edit or (line.right, line.wrong)
+        if code.count(old) != 1:
+            raise ValueError(f"{old!r} occurs {code.count(old)} times, and not once")
         if changes:
-            code = code.replace(line.right, line.wrong)
+            code = code.replace(old, new)
     return code
 
 

@@ -170,6 +170,13 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "an assertion compares with a slow version, or changes what must not matter",
         ),
         Milestone(
+            "repair",
+            "The broken GPT",
+            "Four lines may be wrong. Which experiments tell?",
+            "several mistakes at once hide one another, and the loss falls all the same",
+            "each part is asked by an experiment of its own, and one story is learned by heart",
+        ),
+        Milestone(
             "training",
             "What changed since GPT-2",
             "What lies between our GPT and a chat program of today?",

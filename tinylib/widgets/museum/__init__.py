@@ -1,4 +1,3 @@
-from tinylib.widgets.museum.broken_gpt import BrokenGPT
 from tinylib.widgets.museum.museum import MuseumWidget
 
-__all__ = ["BrokenGPT", "MuseumWidget"]
+__all__ = ["MuseumWidget"]

@@ -12,7 +12,7 @@ import { paint } from "../../live/ui/pixels.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 import { lossCurve, seeds, setting, settings, trainingBar } from "../../live/ui/training.js";
 
-export const program = trains("museum/broken_gpt_task.js");
+export const program = trains("repair/broken_gpt_task.js");
 
 const H = 2; // heads of a block
 const COUNTS = ["no mistake", "one mistake", "two mistakes", "three mistakes", "four mistakes"];
@@ -103,16 +103,16 @@ continuation.style = `
 function changes(widget) {
   const own = widget.spec.sentences.text.filter((word) => !word.startsWith("<"));
   const after = (word) => own[(own.indexOf(word) + 1) % own.length];
-  const ways = {
+  const edits = {
     "another last word": (words, other) => [...words.slice(0, -1), after(other.at(-1))],
     "another order": (words) => [...words.slice(0, -1).reverse(), words.at(-1)],
-    "one word again and again": (words) => words.map(() => words[0]),
+    "one word again and again": (words) => words.map(() => words.at(-1)),
     "as above": (words) => words,
   };
   const words = (text) => text.trim().split(/\s+/);
-  const buttons = Object.entries(ways).map(([label, way]) =>
+  const buttons = Object.entries(edits).map(([label, edit]) =>
     action(widget, "other", label, (next) => {
-      next.other = way(words(next.text), words(next.other)).join(" ");
+      next.other = edit(words(next.text), words(next.other)).join(" ");
     }),
   );
   return { element: h("div.bar.ways", ...buttons), shows: "inputs", update() {} };
@@ -164,6 +164,11 @@ predictions.style = `
 .predictions .changed { color: var(--vermilion); }
 .predictions .moves .moved { color: var(--vermilion); font-weight: 600; }
 .ways { gap: 6px; }
+@container widget (max-width: 32.5rem) {
+  .predictions :is(th, td) { padding-right: 8px; line-height: 1.3; }
+  .predictions span { display: block; }
+}
+.again .known { display: none; } /* the same words */
 `;
 
 /** What each word of the first text attends to, in one of the heads. */
@@ -205,7 +210,9 @@ function attention(widget) {
     },
   };
 }
-attention.style = `${headMaps.style}${wordMap.style}`;
+attention.style = `${headMaps.style}${wordMap.style}
+@container widget (min-width: 53.75rem) { .atlas .layers { --map: 6.5rem; } }
+`;
 
 const NONE = [false, false, false, false];
 
@@ -228,6 +235,7 @@ function verdicts(widget) {
   const next = action(widget, "gpt", "Take the next GPT", (to) =>
     take((to.gpt % (states.length - 1)) + 1)(to),
   );
+  next.classList.add("main");
   const judge = (given = false) => {
     checks += 1;
     if (given) rows.forEach(({ box }, i) => (box.checked = isWrong(gpt, i)));
@@ -303,14 +311,18 @@ export default live(
     ui.row(ui.use(suspects), ui.use(learned)),
     ui.use(bar),
     ui.sides(
-      ui.column(ui.use(curve), ui.use(continuation), ui.use(attention)),
+      ui.column(ui.use(curve), ui.use(continuation)),
       ui.column(
         ui.use(sentence, "text", "A text that it reads", undefined, { ids: false }),
-        ui.use(sentence, "other", "The same text, changed", undefined, { ids: false }),
-        ui.use(changes),
+        ui.boxed(
+          "column again",
+          ui.use(sentence, "other", "The same text, changed", undefined, { ids: false }),
+          ui.use(changes),
+        ),
         ui.use(predictions),
       ),
     ),
+    ui.use(attention),
     ui.use(verdicts),
     ui.use(settings, ui.use(seeds)),
   ],

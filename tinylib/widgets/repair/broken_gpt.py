@@ -72,15 +72,15 @@ def reading(model: Suspect, tokens: Int[Tensor, " R"], wrong: Int[Tensor, " 4"])
     return Reading(words, shares, distribution, torch.cat(weights))
 
 
-class NextWord(NamedTuple):
+class DrawnWord(NamedTuple):
     drawn: Int[Tensor, ""]
 
 
 def write(
     model: Suspect, tokens: Int[Tensor, " R"], wrong: Int[Tensor, " 4"], u: Float[Tensor, ""]
-) -> NextWord:
+) -> DrawnWord:
     """One more word, drawn from what is predicted at the last place."""
-    return NextWord(sample(model.read(tokens[None], wrong)[0, -1], u))
+    return DrawnWord(sample(model.read(tokens[None], wrong)[0, -1], u))
 
 
 class Tried(NamedTuple):
@@ -113,15 +113,15 @@ def compute(
 ) -> Tried:
     """Two texts are read, and the first is continued, after ``steps`` steps of training."""
     settings = {"seed": int(seed), "rate": float(rate), "form": int(form)}
-    run = BrokenGPT.run(int(steps), **settings, gpt=int(gpt), learns=int(learns))
+    run = BrokenGPTTrainer.run(int(steps), **settings, gpt=int(gpt), learns=int(learns))
     of, wrong = (int(form), run.state.parameters), wrong_lines(int(gpt))
-    one, two = (BrokenGPT.seen(reading, *of, tokens, wrong) for tokens in (text, other))
+    one, two = (BrokenGPTTrainer.seen(reading, *of, tokens, wrong) for tokens in (text, other))
     both = min(len(text), len(other))
     moved = (one.distribution[:both] - two.distribution[:both]).abs().sum(-1) / 2
     written = text.tolist()
     for u in islice(numbers(int(seed)), WRITTEN):
         tokens = torch.tensor(written[-T:])
-        written.append(int(BrokenGPT.seen(write, *of, tokens, wrong, torch.tensor(u)).drawn))
+        written.append(int(BrokenGPTTrainer.seen(write, *of, tokens, wrong, torch.tensor(u)).drawn))
     return Tried(
         torch.tensor(run.losses),
         text,
@@ -140,7 +140,7 @@ TEXT = "paul sits in the bedroom . anna waits in the bedroom ."
 """How the first story begins."""
 
 
-class BrokenGPT(Trainer):
+class BrokenGPTTrainer(Trainer):
     """A number of a GPT, what it learns, and two texts in; what it does with them after training.
 
     ``gpt`` 0 is right; of 1 to 16 each has other mistakes. ``learns`` is 0 for all stories, 1 for
@@ -196,7 +196,7 @@ class BrokenGPT(Trainer):
             "written": WRITTEN,
             "entropy": ENTROPY,
             "states": list(STATES),
-            "lines": [line._asdict() for line in LINES],
+            "lines": [dict(list(line._asdict().items())[:5]) for line in LINES],
             "story": vocabulary().words(stream()[: T + 1]),
         }
 

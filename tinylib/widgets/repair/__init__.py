@@ -1,0 +1,3 @@
+from tinylib.widgets.repair.broken_gpt import BrokenGPTTrainer
+
+__all__ = ["BrokenGPTTrainer"]
