@@ -7,7 +7,7 @@ import { AS_IS, h, setAttribute, setText } from "../../live/ui/dom.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { wordMap } from "../../live/ui/maps.js";
 import { percent } from "../../live/ui/numbers.js";
-import { live } from "../../live/ui/parts.js";
+import { folded, live } from "../../live/ui/parts.js";
 import { paint } from "../../live/ui/pixels.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
 import { lossCurve, seeds, setting, settings, trainingBar } from "../../live/ui/training.js";
@@ -47,7 +47,7 @@ function learned(widget) {
   const part = setting(widget, "learns", "it learns", ["all stories", "one story"]);
   const note = h("p.note", { ...AS_IS });
   return {
-    element: h("div.column", part.element, note),
+    element: h("div.learns", part.element, note),
     shows: "inputs",
     update(inputs) {
       part.update(inputs);
@@ -56,6 +56,14 @@ function learned(widget) {
   };
 }
 
+learned.style = `
+.setup { display: flex; flex-wrap: wrap; gap: 8px 20px; align-items: center; }
+.setup .learns { display: flex; flex: 1 1 22rem; flex-wrap: wrap; gap: 4px 12px;
+  align-items: center; }
+.learns .note { margin: 0; flex: 1 1 10rem; }
+.setup .kind { display: flex; gap: 8px; align-items: center; }
+`;
+
 const curve = Object.assign(
   (widget) => {
     const { entropy } = widget.spec.facts;
@@ -63,7 +71,7 @@ const curve = Object.assign(
     const learns = ["all stories", "one story"];
     return lossCurve(widget, {
       top: 4.5,
-      height: 130,
+      height: 80,
       name: (inputs) =>
         `GPT ${inputs.gpt || "without mistakes"}, ${learns[inputs.learns]}, seed ${inputs.seed}`,
       rules: (inputs) => [
@@ -94,7 +102,7 @@ function continuation(widget) {
   };
 }
 continuation.style = `
-.goes-on { margin: 0; min-height: 4.5em; }
+.goes-on { margin: 0; min-height: 6em; font-size: var(--size-note); line-height: 1.45; }
 .goes-on span { color: var(--soft); }
 .goes-on b { font-weight: 500; }
 `;
@@ -106,8 +114,8 @@ function changes(widget) {
   const edits = {
     "another last word": (words, other) => [...words.slice(0, -1), after(other.at(-1))],
     "another order": (words) => [...words.slice(0, -1).reverse(), words.at(-1)],
-    "one word again and again": (words) => words.map(() => words.at(-1)),
     "as above": (words) => words,
+    "one word again and again": (words) => words.map(() => words.at(-1)),
   };
   const words = (text) => text.trim().split(/\s+/);
   const buttons = Object.entries(edits).map(([label, edit]) =>
@@ -169,6 +177,13 @@ predictions.style = `
   .predictions span { display: block; }
 }
 .again .known { display: none; } /* the same words */
+@container widget (min-width: 53.75rem) {
+  .given-text > .column { grid-template-columns: 5rem minmax(0, 1fr); align-items: center;
+    display: grid; gap: 2px 8px; }
+  .given-text > .column > :not(.label, input.line) { grid-column: 2; }
+  .given-text .line { padding-block: 2px; font-size: var(--size-note); }
+  .given-text.again { gap: 6px; }
+}
 `;
 
 /** What each word of the first text attends to, in one of the heads. */
@@ -195,7 +210,11 @@ function attention(widget) {
       }),
   });
   return {
-    element: h("div.atlas", maps.element, map.element),
+    element: h(
+      "div.column",
+      maps.element,
+      h("details.folded", h("summary", "One head in numbers"), map.element),
+    ),
     shows: "outputs",
     update(inputs, outputs) {
       maps.update(inputs, outputs);
@@ -210,8 +229,8 @@ function attention(widget) {
     },
   };
 }
-attention.style = `${headMaps.style}${wordMap.style}
-@container widget (min-width: 53.75rem) { .atlas .layers { --map: 6.5rem; } }
+attention.style = `${headMaps.style}${wordMap.style}${folded.style}
+@container widget (min-width: 53.75rem) { .heads .layers { --map: 3.75rem; } }
 `;
 
 const NONE = [false, false, false, false];
@@ -226,16 +245,15 @@ function verdicts(widget) {
     const box = h("input", { type: "checkbox", change: () => show() });
     const code = h("code");
     const note = h("p.note");
-    const label = h("label.toggle", box, h("span", "the ", h("b", name)), code);
+    const label = h("label.toggle", box, h("b", name), code);
     return { box, code, note, right, wrong, experiment, why, element: h("li", label, note) };
   });
   const outcome = h("p.note", { role: "status" });
-  const check = h("button.main", { click: () => judge() }, "Check");
+  const check = h("button", { click: () => judge() }, "Check");
   const give = h("button", { click: () => judge(true) }, "Show what is wrong");
   const next = action(widget, "gpt", "Take the next GPT", (to) =>
     take((to.gpt % (states.length - 1)) + 1)(to),
   );
-  next.classList.add("main");
   const judge = (given = false) => {
     checks += 1;
     if (given) rows.forEach(({ box }, i) => (box.checked = isWrong(gpt, i)));
@@ -292,7 +310,8 @@ verdicts.style = `
 .verdicts { border: 1px solid var(--line); border-radius: 8px; padding: 8px 14px 12px; margin: 0;
   min-width: 0; }
 .verdicts legend { font-weight: 600; font-size: var(--size-note); padding: 0 6px; }
-.verdicts ul { list-style: none; margin: 0 0 10px; padding: 0; display: grid; gap: 4px; }
+.verdicts ul { list-style: none; margin: 0 0 8px; padding: 0; display: grid; gap: 2px 20px;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); }
 .verdicts .toggle { flex-wrap: wrap; }
 .verdicts code { font-family: var(--mono); font-size: var(--size-small); overflow-wrap: anywhere; }
 .verdicts li > .note { margin: 0 0 4px 1.6rem; }
@@ -308,23 +327,24 @@ bar.style = trainingBar.style;
 export default live(
   "A GPT with up to four mistakes",
   (ui) => [
-    ui.row(ui.use(suspects), ui.use(learned)),
+    ui.boxed("setup", ui.use(suspects), ui.use(learned), ui.use(settings, ui.use(seeds))),
     ui.use(bar),
     ui.sides(
-      ui.column(ui.use(curve), ui.use(continuation)),
+      ui.column(ui.use(curve), ui.use(continuation), ui.use(attention)),
       ui.column(
-        ui.use(sentence, "text", "A text that it reads", undefined, { ids: false }),
         ui.boxed(
-          "column again",
-          ui.use(sentence, "other", "The same text, changed", undefined, { ids: false }),
+          "column given-text",
+          ui.use(sentence, "text", "It reads", undefined, { ids: false }),
+        ),
+        ui.boxed(
+          "column given-text again",
+          ui.use(sentence, "other", "Changed", undefined, { ids: false }),
           ui.use(changes),
         ),
         ui.use(predictions),
       ),
     ),
-    ui.use(attention),
     ui.use(verdicts),
-    ui.use(settings, ui.use(seeds)),
   ],
   { wide: true },
 );
