@@ -1,7 +1,7 @@
 """A GPT in which up to four lines are wrong, and what finds them.
 
     broken = broken_gpt()        broken_gpt.py, which has four mistakes, is written and imported
-    print(report(broken))        which of its four lines are wrong, one of 16 states; and its cache
+    print(report(broken))        which of its four lines are wrong, as GPT 1 … 16; and its cache
 
 The same four mistakes are switches of :class:`Suspect`, which the page of the broken GPT trains.
 """
@@ -40,8 +40,8 @@ LINES = (
         "positions",
         "x + self.w_pos[offset : offset + x.shape[-2]]",
         "x + self.w_pos[offset]",
-        "Train on one story. Then let it read one word again and again: does it predict exactly "
-        "the same at all places?",
+        "Train on one story. Then let it read one word at all places: are its predictions exactly "
+        "the same?",
         "Every place gets the first row of the table, so a word is the same wherever it stands.",
     ),
     SuspectLine(
@@ -49,9 +49,9 @@ LINES = (
         "torch.ones(T, T, dtype=torch.bool).tril()",
         "torch.ones(T, T, dtype=torch.bool).tril(1)",
         "Look at the maps above the diagonal. Then change the last word: does an earlier "
-        "prediction move?",
-        "Each place also attends to the next one, where its answer stands. So the loss falls below "
-        "what anybody can know, and yet it cannot write.",
+        "prediction move, by however little?",
+        "Each place also attends to the next one, where its answer stands. If targets and loss are "
+        "right, the loss falls below what anybody can know, and yet it cannot write.",
     ),
     SuspectLine(
         "targets",
@@ -65,7 +65,7 @@ LINES = (
         "loss",
         "cross_entropy(logits, targets)",
         "cross_entropy(softmax(logits), targets)",
-        "Train on one story: does the loss come near 0?",
+        "Train on one story, until what it predicts is right: is the loss near 0?",
         "The softmax is taken twice. Probabilities lie between 0 and 1, so as logits they are all "
         "alike, and even of the best ones the second softmax makes a loss of more than 3.",
         (
@@ -74,7 +74,11 @@ LINES = (
         ),
     ),
 )
-STATES = 2 ** len(LINES)
+STATES = (0, 4, 10, 1, 15, 6, 8, 3, 13, 0, 9, 2, 14, 5, 12, 7, 11)
+"""Of each GPT, which lines are wrong: bit i is that of ``LINES[i]``.
+
+The first is for comparison, and is right; GPTs 1 to 16 are all 16 states.
+"""
 
 
 # --- the model with four switches ----------------------------------------------------------------
@@ -153,12 +157,12 @@ class Diagnosis(NamedTuple):
                 f"Something else is wrong with the {' and the '.join(unknown)}: "
                 "this is none of the 16 states."
             )
-        number = 1 + sum(2**i for i, one in enumerate(self.wrong) if one)
+        number = STATES.index(sum(2**i for i, one in enumerate(self.wrong) if one), 1)
         found = [
-            f"{name}: {'wrong' if one else 'right'}"
+            f"{name} {'wrong' if one else 'right'}"
             for name, one in zip(names, self.wrong, strict=True)
         ]
-        return f"State {number} of {STATES}. {', '.join(found)}."
+        return f"It is as GPT {number} of 16: {', '.join(found)}."
 
 
 @torch.no_grad()

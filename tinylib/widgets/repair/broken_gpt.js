@@ -6,7 +6,7 @@ import { action } from "../../live/ui/controls.js";
 import { AS_IS, h, setAttribute, setText } from "../../live/ui/dom.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { wordMap } from "../../live/ui/maps.js";
-import { percent } from "../../live/ui/numbers.js";
+import { percent, times } from "../../live/ui/numbers.js";
 import { folded, live } from "../../live/ui/parts.js";
 import { paint } from "../../live/ui/pixels.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
@@ -18,7 +18,7 @@ const H = 2; // heads of a block
 const COUNTS = ["no mistake", "one mistake", "two mistakes", "three mistakes", "four mistakes"];
 
 /** Another GPT, not trained yet. */
-const take = (gpt) => (next) => Object.assign(next, { gpt, steps: 0 });
+const take = (gpt) => (next) => Object.assign(next, { gpt, steps: 0, other: next.text });
 
 /** Which GPT it is; the first one is right. */
 function suspects(widget) {
@@ -30,13 +30,16 @@ function suspects(widget) {
       "data-input": "gpt",
       change: () => widget.edit(Symbol("gpt"), take(list.selectedIndex)),
     },
-    ...names.map((name) => h("option", name)),
+    ...names.map(() => h("option")),
   );
   return {
     element: h("label.offer", h("span", "the GPT"), list),
     shows: "inputs",
     update({ gpt }) {
       list.selectedIndex = gpt;
+      [...list.options].forEach((option, i) =>
+        setText(option, `${names[i]}${widget.solved?.has(i) ? " ✓" : ""}`),
+      );
     },
   };
 }
@@ -91,8 +94,7 @@ function continuation(widget) {
   return {
     element: results(
       "column",
-      h("span.label", "It goes on with the text:"),
-      h("p.goes-on", { ...AS_IS }, given, " ", written),
+      h("p.goes-on", { ...AS_IS }, h("i", "It goes on: "), given, " ", written),
     ),
     shows: "outputs",
     update(_inputs, outputs) {
@@ -102,20 +104,22 @@ function continuation(widget) {
   };
 }
 continuation.style = `
-.goes-on { margin: 0; min-height: 6em; font-size: var(--size-note); line-height: 1.45; }
-.goes-on span { color: var(--soft); }
+.goes-on { margin: 0; min-height: 3em; font-size: var(--size-note); line-height: 1.45; }
+.goes-on :is(i, span) { font-style: normal; color: var(--soft); }
 .goes-on b { font-weight: 500; }
 `;
 
 /** Ways to change the text, each an experiment. */
 function changes(widget) {
   const own = widget.spec.sentences.text.filter((word) => !word.startsWith("<"));
+  const { story } = widget.spec.facts;
+  const unseen = own.find((word) => !story.includes(word)); // so that no place knows it by heart
   const after = (word) => own[(own.indexOf(word) + 1) % own.length];
   const edits = {
-    "another last word": (words, other) => [...words.slice(0, -1), after(other.at(-1))],
-    "another order": (words) => [...words.slice(0, -1).reverse(), words.at(-1)],
+    "last word": (words, other) => [...words.slice(0, -1), after(other.at(-1))],
+    order: (words) => [...words.slice(0, -1).reverse(), words.at(-1)],
     "as above": (words) => words,
-    "one word again and again": (words) => words.map(() => words.at(-1)),
+    "one word": (words) => words.map(() => unseen),
   };
   const words = (text) => text.trim().split(/\s+/);
   const buttons = Object.entries(edits).map(([label, edit]) =>
@@ -123,7 +127,18 @@ function changes(widget) {
       next.other = edit(words(next.text), words(next.other)).join(" ");
     }),
   );
-  return { element: h("div.bar.ways", ...buttons), shows: "inputs", update() {} };
+  const label = h("span.label", "change");
+  return { element: h("div.bar.ways", label, ...buttons), shows: "inputs", update() {} };
+}
+
+const ROUNDING = 1e-6; // what differs by less is the same
+
+/** Whether the text is one word, and what it predicts the same everywhere. */
+function sameness(others, words, shares) {
+  if (others.length < 2 || others.some((word) => word !== others[0])) return "";
+  const [least, most] = [Math.min(...shares), Math.max(...shares)];
+  const same = words.every((word) => word === words[0]) && most - least < ROUNDING;
+  return `One word: its predictions are ${same ? "" : "not "}exactly the same at all places.`;
 }
 
 /** What it predicts behind each word of the two texts, and how much that differs. */
@@ -132,6 +147,7 @@ function predictions(widget) {
   const names = ["it reads", "it predicts", "changed", "it predicts", "moved"];
   const head = h("thead", h("tr", ...names.map((name) => h("th", { scope: "col" }, name))));
   const table = h("table.predictions", head, body);
+  const note = h("p.note", { role: "status" });
   const guess = () => [h("b"), " ", h("span")];
   const line = () =>
     h("tr", h("td"), h("td", ...guess()), h("td"), h("td", ...guess()), h("td.moved"));
@@ -140,7 +156,7 @@ function predictions(widget) {
     setText(cell.children[1], word ? percent(share) : "");
   };
   return {
-    element: results("column", scroller({ "aria-label": "predictions" }, table)),
+    element: results("column", scroller({ "aria-label": "predictions" }, table), note),
     shows: "outputs",
     update(_inputs, outputs) {
       const [read, words, other, others] = ["read", "words", "other_read", "other_words"].map(
@@ -148,6 +164,7 @@ function predictions(widget) {
       );
       const rows = read.length > other.length ? read : other;
       const shares = [outputs.shares.data, outputs.other_shares.data];
+      const first = rows.findIndex((_, t) => read[t] !== other[t]); // that was changed
       fillList(body, rows, line, (row, _word, t) => {
         const cells = row.children;
         setText(cells[0], read[t] ?? "");
@@ -156,21 +173,25 @@ function predictions(widget) {
         setAttribute(cells[2], "class", other[t] === read[t] ? "" : "changed");
         fill(cells[3], others[t], shares[1][t]);
         const move = outputs.moved.data[t];
-        setText(cells[4], move === undefined ? "" : percent(move));
-        setAttribute(row, "class", move >= 0.0005 ? "moves" : "");
+        const moves = move >= ROUNDING;
+        setText(cells[4], move === undefined ? "" : percent(moves ? move : 0));
+        setAttribute(row, "class", moves && t < first ? "leaks" : "");
       });
+      setText(note, sameness(other, others, shares[1]));
     },
   };
 }
 predictions.style = `
 .predictions { border-collapse: collapse; font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
-.predictions :is(th, td) { padding: 1px 12px 1px 0; text-align: left; white-space: nowrap; }
+.predictions :is(th, td) { padding: 1px 12px 1px 0; line-height: 1.25; text-align: left; white-space: nowrap; }
 .predictions th { font-weight: 400; color: var(--soft); }
 .predictions b { font-weight: 600; }
 .predictions span, .predictions .moved { color: var(--soft); }
 .predictions .changed { color: var(--vermilion); }
-.predictions .moves .moved { color: var(--vermilion); font-weight: 600; }
+.predictions .leaks .moved { color: var(--vermilion); font-weight: 600; }
+.predictions ~ .note, .column > .note:empty { min-height: 1.45em; }
+.plane.loss ~ .runs li:nth-child(n + 3) { display: none; } /* so that nothing below moves */
 .ways { gap: 6px; }
 @container widget (max-width: 32.5rem) {
   .predictions :is(th, td) { padding-right: 8px; line-height: 1.3; }
@@ -195,7 +216,7 @@ function attention(widget) {
     return weights.data.subarray(i * R * R, (i + 1) * R * R);
   };
   const maps = headMaps({
-    label: "what each head attends to, in the first text",
+    label: "what each word attends to",
     output: "weights",
     read: (_inputs, outputs) => ({ L: outputs.weights.shape[0] / H, H, outputs }),
     chosen: () => head,
@@ -203,11 +224,12 @@ function attention(widget) {
       head = i;
       widget.repaint();
     },
-    draw: (picture, { outputs }, i) =>
-      paint(picture.canvas, weightsOf(outputs, i), outputs.read.data.length, {
-        ink: "weight",
-        root: true,
-      }),
+    draw(picture, { outputs }, i) {
+      const R = outputs.read.data.length;
+      paint(picture.canvas, weightsOf(outputs, i), R, { ink: "weight", root: true });
+      const itself = times(R, (t) => times(R, (place) => Number(place === t)));
+      picture.outline(itself, R, R);
+    },
   });
   return {
     element: h(
@@ -230,7 +252,8 @@ function attention(widget) {
   };
 }
 attention.style = `${headMaps.style}${wordMap.style}${folded.style}
-@container widget (min-width: 53.75rem) { .heads .layers { --map: 3.75rem; } }
+.small .pixel-map { --gold: color-mix(in oklab, transparent, var(--text) 35%); }
+@container widget (min-width: 53.75rem) { .heads .layers { --map: 6.5rem; } }
 `;
 
 const NONE = [false, false, false, false];
@@ -251,19 +274,22 @@ function verdicts(widget) {
   const outcome = h("p.note", { role: "status" });
   const check = h("button", { click: () => judge() }, "Check");
   const give = h("button", { click: () => judge(true) }, "Show what is wrong");
-  const next = action(widget, "gpt", "Take the next GPT", (to) =>
-    take((to.gpt % (states.length - 1)) + 1)(to),
-  );
+  const after = () => (gpt % (states.length - 1)) + 1;
+  const next = action(widget, "gpt", "", (to) => {
+    take(after())(to);
+    widget.el.scrollIntoView({ block: "start" });
+  });
   const judge = (given = false) => {
     checks += 1;
     if (given) rows.forEach(({ box }, i) => (box.checked = isWrong(gpt, i)));
     const right = rows.filter(({ box }, i) => box.checked === isWrong(gpt, i)).length;
     found = right === lines.length;
     const count = rows.filter(({ box }) => box.checked).length;
+    if (found && !given) (widget.solved ??= new Set()).add(gpt);
     setText(
       outcome,
       found
-        ? `${given ? "" : "Right. "}GPT ${gpt} has ${COUNTS[count]}${count ? ":" : "."}`
+        ? `${given ? "" : "Right. "}GPT ${gpt} has ${COUNTS[count]}${count ? ", marked above" : ""}.`
         : `${right} of your 4 answers ${right === 1 ? "is" : "are"} right. ` +
             "Below each line stands an experiment that tells.",
     );
@@ -280,6 +306,7 @@ function verdicts(widget) {
     check.hidden = found;
     give.hidden = found || checks < 2;
     next.hidden = !found;
+    setText(next, `Take GPT ${after()}`);
   };
   const clear = (marks = NONE) => {
     [checks, found] = [0, false];
@@ -289,7 +316,7 @@ function verdicts(widget) {
   };
   const element = h(
     "fieldset.verdicts",
-    h("legend", "Which of these lines are wrong in this GPT?"),
+    h("legend", "Four lines as they should be. Which are different in this GPT?"),
     h("ul", ...rows.map((row) => row.element)),
     h("div.bar", check, give, next, outcome),
   );
@@ -330,7 +357,7 @@ export default live(
     ui.boxed("setup", ui.use(suspects), ui.use(learned), ui.use(settings, ui.use(seeds))),
     ui.use(bar),
     ui.sides(
-      ui.column(ui.use(curve), ui.use(continuation), ui.use(attention)),
+      ui.column(ui.use(curve), ui.use(attention)),
       ui.column(
         ui.boxed(
           "column given-text",
@@ -342,6 +369,7 @@ export default live(
           ui.use(changes),
         ),
         ui.use(predictions),
+        ui.use(continuation),
       ),
     ),
     ui.use(verdicts),
