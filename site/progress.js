@@ -60,6 +60,21 @@ for (const answers of questions) {
   );
 }
 
+// A mistake that was found in a widget is an answer, too, under the name of its section.
+addEventListener("tl:done", (event) => {
+  const { target, detail } = /** @type {CustomEvent} */ (event);
+  const { id } = /** @type {Element} */ (target).closest("section") ?? {};
+  if (detail.what === "found") keep((state) => (chapterOf(state).answers[`found ${id}`] = [0]));
+});
+
+function showFound(given) {
+  const found = Object.keys(given).filter((name) => name.startsWith("found "));
+  for (const place of document.querySelectorAll("[data-found]"))
+    place.textContent = `${found.length} of ${place.getAttribute("data-found")} found.`;
+  for (const name of found)
+    document.querySelectorAll(`#${name.slice(6)} > h3`).forEach((place) => sign(place, "found"));
+}
+
 /** Exercises that were solved; one that was only assembled after several tries is a half. */
 function solvedOf(state) {
   const halves = Object.values(state.exercises ?? {}).reduce(
@@ -93,7 +108,8 @@ function showAnswers(state) {
 const isDone = (chapter) => chapter?.of > 0 && chapter.sections.length >= chapter.of;
 
 function sign(place, text) {
-  const link = place.matches("a") ? place : (place.querySelector("a") ?? place);
+  if (place.querySelector(".chapter-done")) return;
+  const link = place.matches("a") ? place : (place.querySelector("a:not(.headerlink)") ?? place);
   const mark = document.createElement("span");
   mark.className = "chapter-done";
   mark.textContent = "✓";
@@ -108,13 +124,11 @@ function show() {
     const chapter = state.chapters[place.getAttribute("data-chapter")];
     place.classList.toggle("begun", chapter !== undefined && !isDone(chapter));
     place.classList.toggle("done", isDone(chapter));
-    if (isDone(chapter) && place instanceof HTMLElement) {
-      if (!place.querySelector(".chapter-done")) sign(place, "read");
-    } else {
-      place.querySelector(".chapter-done")?.remove();
-    }
+    if (isDone(chapter) && place instanceof HTMLElement) sign(place, "read");
+    else place.querySelector(".chapter-done")?.remove();
   }
   showAnswers(state);
+  showFound(state.chapters[stem]?.answers ?? {});
   showLast(state.last);
   const chapters = Object.values(state.chapters);
   const answered = chapters.reduce((sum, one) => sum + Object.keys(one.answers).length, 0);

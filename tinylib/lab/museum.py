@@ -129,19 +129,7 @@ def mistake(
     return add
 
 
-# Tests that fit many pieces --------------------------------------------------------------------
-
-
-def has_no_nan(f, *given):
-    assert not f(*given).isnan().any()
-
-
-def is_finite(f, *given):
-    assert f(*given).isfinite().all()
-
-
-def has_a_row_for_each_row(f, first, *more):
-    assert len(f(first, *more)) == len(first)
+# Tests that fit several pieces -----------------------------------------------------------------
 
 
 def rows_sum_to_one(f, *given):
@@ -149,12 +137,7 @@ def rows_sum_to_one(f, *given):
     assert torch.allclose(sums, torch.ones_like(sums))
 
 
-def lies_between_0_and_1(f, *given):
-    result = f(*given)
-    assert (result >= 0).all() and (result <= 1).all()
-
-
-def uniform_scores_cost_log_of_the_vocabulary(f, logits, ids):
+def uniform_scores_cost_log_3(f, logits, ids):
     loss = f(torch.zeros_like(logits), ids)
     assert torch.allclose(loss, torch.tensor(3.0).log())
 
@@ -166,54 +149,72 @@ def later_tokens_get_no_weight(f, scores):
     assert (f(scores).triu(1) == 0).all()
 
 
+def the_last_row_sums_to_one(f, scores):
+    assert torch.allclose(f(scores)[-1].sum(), torch.tensor(1.0))
+
+
 @mistake(
     "scores.masked_fill(later, -torch.inf).softmax(-1) → scores.softmax(-1).masked_fill(later, 0)",
     [real("1 2 0 1 / 0 1 2 1 / 2 0 1 0 / 1 1 0 2")],
-    [has_no_nan, later_tokens_get_no_weight, rows_sum_to_one],
+    [later_tokens_get_no_weight, the_last_row_sums_to_one, rows_sum_to_one],
 )
 def masked_weights(scores):
-    later = torch.ones_like(scores).triu(1).bool()
+    tokens = torch.arange(len(scores))
+    later = tokens > tokens[:, None]
     return scores.masked_fill(later, -torch.inf).softmax(-1)
 
 
-def without_gradients_a_later_score_changes_no_row(f, scores, training, has_gradients):
-    changed = scores + torch.ones_like(scores).triu(1)
-    assert torch.allclose(f(changed, 0, 0), f(scores, 0, 0))
+def masks_in_training(f, scores, training, has_gradients):
+    assert f(scores, 1, 1).allclose(f(scores + torch.ones(4, 4).triu(1), 1, 1))
 
 
-def a_later_score_changes_no_row(f, scores, training, has_gradients):
-    changed = scores + torch.ones_like(scores).triu(1)
-    assert torch.allclose(f(changed, 0, 1), f(scores, 0, 1))
+def masks_without_gradients(f, scores, training, has_gradients):
+    assert f(scores, 0, 0).allclose(f(scores + torch.ones(4, 4).triu(1), 0, 0))
+
+
+def masks_with_gradients(f, scores, training, has_gradients):
+    assert f(scores, 0, 1).allclose(f(scores + torch.ones(4, 4).triu(1), 0, 1))
 
 
 @mistake(
-    "kernel_masks = training → kernel_masks = has_gradients",
+    "(1 - training) → (1 - has_gradients)",
     [real("1 2 0 1 / 0 1 2 1 / 2 0 1 0 / 1 1 0 2"), one(0, 0, 1), one(1, 0, 1)],
-    [rows_sum_to_one, without_gradients_a_later_score_changes_no_row, a_later_score_changes_no_row],
+    [masks_in_training, masks_without_gradients, masks_with_gradients],
 )
 def weights(scores, training, has_gradients):
     later = torch.ones_like(scores).triu(1)
-    kernel_masks = training  # then the kernel hides the later tokens
-    hidden = (later * (1 - kernel_masks)).bool()
+    by_kernel = training * later  # in training, a kernel masks by itself
+    by_hand = (1 - training) * later
+    hidden = (by_kernel + by_hand).bool()
     return scores.masked_fill(hidden, -torch.inf).softmax(-1)
 
 
-def all_weights_together_sum_to_the_number_of_rows(f, scores):
+def weights_sum_to_the_number_of_rows(f, scores):
     assert torch.allclose(f(scores).sum(), torch.tensor(len(scores) * 1.0))
 
 
+def equal_scores_give_equal_weights(f, scores):
+    assert torch.allclose(f(0 * scores), torch.tensor(1 / 3))
+
+
 @mistake(
-    "softmax(-1) → softmax(-2)",
+    "powers.sum(1, keepdim=True) → powers.sum(0, keepdim=True)",
     [real("1 3 0 / 0 2 1 / 0 1 0")],
-    [lies_between_0_and_1, all_weights_together_sum_to_the_number_of_rows, rows_sum_to_one],
+    [weights_sum_to_the_number_of_rows, equal_scores_give_equal_weights, rows_sum_to_one],
 )
 def attention_weights(scores):  # a row for each query, a column for each key
-    return scores.softmax(-1)
+    scores = scores - scores.max()
+    powers = scores.exp()
+    return powers / powers.sum(1, keepdim=True)
 
 
 def one_head_equals_torch(f, query, keys, heads):
     wanted = F.scaled_dot_product_attention(query, keys, torch.eye(len(keys)))
     assert torch.allclose(f(query, keys, 1), wanted)
+
+
+def eight_heads_prefer_the_best_key(f, query, keys, heads):
+    assert torch.equal(f(query, keys, 8).argmax(-1), (query @ keys.T).argmax(-1))
 
 
 def eight_heads_equal_torch(f, query, keys, heads):
@@ -222,17 +223,18 @@ def eight_heads_equal_torch(f, query, keys, heads):
 
 
 @mistake(
-    "scale = query.shape[-1] ** 0.5 → scale = (heads * query.shape[-1]) ** 0.5",
+    "width = query.shape[-1] → width = heads * query.shape[-1]",
     [real("2 -1 / 0 3"), real("2 1 / -1 2 / 0 -2"), one(8, 1, 9)],
-    [rows_sum_to_one, one_head_equals_torch, eight_heads_equal_torch],
+    [one_head_equals_torch, eight_heads_prefer_the_best_key, eight_heads_equal_torch],
 )
-def head_weights(query, keys, heads):
-    scale = query.shape[-1] ** 0.5
-    return (query @ keys.T / scale).softmax(-1)
+def head_weights(query, keys, heads):  # of one of the heads
+    width = query.shape[-1]
+    scores = query @ keys.T
+    return (scores / width**0.5).softmax(-1)
 
 
-def has_three_tokens_of_width_four(f, values):
-    assert f(values).shape == (3, 4)
+def one_token_joins_its_two_heads(f, values):
+    assert torch.equal(f(values[[0, 3]]), values[[0, 3]].view(1, 4))
 
 
 def holds_the_same_numbers(f, values):
@@ -240,22 +242,28 @@ def holds_the_same_numbers(f, values):
 
 
 def a_token_changes_only_its_own_row(f, values):
-    changed = values + torch.tensor([[0], [0], [9], [0], [0], [9]])  # the last token, in both heads
+    changed = values + torch.tensor([[0], [0], [9], [0], [0], [9]])  # token 3
     assert torch.equal(f(changed)[:2], f(values)[:2])
 
 
 @mistake(
-    "heads.transpose(0, 1).reshape(3, 4) → heads.reshape(3, 4)",
+    "by_head.transpose(0, 1).reshape → by_head.reshape",
     [real("1.1 1.2 / 2.1 2.2 / 3.1 3.2 / 1.3 1.4 / 2.3 2.4 / 3.3 3.4")],
-    [has_three_tokens_of_width_four, holds_the_same_numbers, a_token_changes_only_its_own_row],
+    [one_token_joins_its_two_heads, holds_the_same_numbers, a_token_changes_only_its_own_row],
 )
 def merged(values):  # a row for each token of head 1, then of head 2
-    heads = values.reshape(2, 3, 2)  # head, token, width
-    return heads.transpose(0, 1).reshape(3, 4)
+    heads, width = 2, values.shape[-1]
+    tokens = len(values) // heads
+    by_head = values.view(heads, tokens, width)
+    return by_head.transpose(0, 1).reshape(tokens, heads * width)
 
 
 def one_head_of_keys_serves_all(f, queries, keys):
     assert torch.allclose(f(queries, keys[:1]), queries @ keys[0])
+
+
+def with_as_many_keys_they_pair_up(f, queries, keys):
+    assert torch.allclose(f(queries, queries), (queries**2).sum(-1))
 
 
 def neighbours_share_their_keys(f, queries, keys):
@@ -266,7 +274,7 @@ def neighbours_share_their_keys(f, queries, keys):
 @mistake(
     "repeat_interleave(group, 0) → repeat(group, 1)",
     [real("1 0 / 0 1 / 1 1 / 2 1"), real("2 -1 / -2 3")],
-    [has_a_row_for_each_row, one_head_of_keys_serves_all, neighbours_share_their_keys],
+    [one_head_of_keys_serves_all, with_as_many_keys_they_pair_up, neighbours_share_their_keys],
 )
 def grouped_scores(queries, keys):  # a row for each head
     group = len(queries) // len(keys)
@@ -277,65 +285,82 @@ def grouped_scores(queries, keys):  # a row for each head
 # Positions and caches --------------------------------------------------------------------------
 
 
-def without_a_cache_the_first_position_is_0(f, x, cached):
-    assert torch.allclose(f(x, 0)[0], x[0] + torch.tensor([0.0, 1.0]))
+def without_a_cache_the_first_position_is_0(f, x, cache):
+    assert torch.allclose(f(x, cache[:0])[0], x[0] + torch.tensor([0.0, 1.0]))
 
 
-def one_by_one_gives_the_same(f, x, cached):
-    single = [f(x[t : t + 1], cached + t) for t in range(len(x))]
-    assert torch.allclose(torch.cat(single), f(x, cached), atol=1e-5)
+def what_is_in_the_cache_stays(f, x, cache):
+    assert torch.equal(f(x, cache)[: len(cache)], cache)
+
+
+def one_by_one_gives_the_same(f, x, cache):
+    wanted = f(x, cache)
+    for t in range(len(x)):
+        cache = f(x[t : t + 1], cache)
+    assert torch.allclose(cache, wanted, atol=1e-5)
 
 
 @mistake(
-    "at = cached + torch.arange(len(x)) → at = torch.arange(len(x))",
-    [real("1 0 / 0 1 / 2 1"), one(4, 0, 9)],
-    [has_a_row_for_each_row, without_a_cache_the_first_position_is_0, one_by_one_gives_the_same],
+    "at = len(cache) + torch.arange(len(x)) → at = torch.arange(len(x))",
+    [real("1 0 / 0 1 / 2 1"), real("1 2 / 3 1")],
+    [
+        without_a_cache_the_first_position_is_0,
+        what_is_in_the_cache_stays,
+        one_by_one_gives_the_same,
+    ],
 )
-def with_positions(x, cached):  # x: the new tokens; cached: how many came before them
-    at = cached + torch.arange(len(x))
-    return x + torch.stack([at.sin(), at.cos()], -1)
+def with_positions(x, cache):  # x: the new tokens; cache: those before them
+    at = len(cache) + torch.arange(len(x))
+    x = x + torch.stack([at.sin(), at.cos()], -1)
+    return torch.cat([cache, x])
 
 
-def without_padding_they_count_from_0(f, padding):
+def no_padding_counts_from_0(f, padding):
     assert torch.equal(f(0 * padding)[0], torch.arange(5))
 
 
-def a_sentence_begins_at_0_after_its_padding(f, padding):
+def the_last_two_are_neighbours(f, padding):
+    assert (f(padding)[:, -2:].diff() == 1).all()
+
+
+def counts_from_0_after_padding(f, padding):
     first = f(padding).gather(1, padding[:, None])
     assert (first == 0).all()
 
 
 @mistake(
-    "at = real.long().cumsum(-1) - 1 → at = torch.arange(5).expand(len(padding), 5)",
+    "real.long().cumsum(-1) - 1 → tokens.expand_as(real)",
     [whole("0 2 3", 0, 4)],
-    [
-        has_a_row_for_each_row,
-        without_padding_they_count_from_0,
-        a_sentence_begins_at_0_after_its_padding,
-    ],
+    [no_padding_counts_from_0, the_last_two_are_neighbours, counts_from_0_after_padding],
 )
 def positions(padding):  # of how many padding tokens stand before each sentence
-    real = torch.arange(5) >= padding[:, None]
+    tokens = torch.arange(5)
+    real = tokens >= padding[:, None]
     at = real.long().cumsum(-1) - 1
-    return at.clamp(min=0)
+    return at.masked_fill(~real, 0)
 
 
-def without_a_cache_each_sees_no_later_one(f, scores):
+def hides_the_future_without_cache(f, scores):
     assert (f(scores[:, : len(scores)]).triu(1) == 0).all()
 
 
-def one_new_token_sees_the_whole_cache(f, scores):
+def hides_the_future_with_a_cache(f, scores):
+    assert (f(scores).triu(scores.shape[1] - len(scores) + 1) == 0).all()
+
+
+def a_new_token_sees_all(f, scores):
     assert (f(scores[-1:]) > 0).all()
 
 
 @mistake(
-    "triu(all_tokens - new + 1) → triu(1)",
+    "own = all_tokens - new + torch.arange(new) → own = torch.arange(new)",
     [real("1 2 0 1 1 / 0 1 2 1 3")],
-    [rows_sum_to_one, without_a_cache_each_sees_no_later_one, one_new_token_sees_the_whole_cache],
+    [hides_the_future_without_cache, hides_the_future_with_a_cache, a_new_token_sees_all],
 )
 def new_rows(scores):  # new tokens × all tokens: those in the cache come first
     new, all_tokens = scores.shape
-    later = torch.ones_like(scores).triu(all_tokens - new + 1).bool()
+    own = all_tokens - new + torch.arange(new)
+    later = torch.arange(all_tokens) > own[:, None]
     return scores.masked_fill(later, -torch.inf).softmax(-1)
 
 
@@ -354,93 +379,114 @@ def eight_heads_over_two_give_halves(f, rows):
 
 
 @mistake(
-    "rows.view(kv_heads, -1, 2) → rows.view(heads // kv_heads, -1, 2)",
+    "heads = kv_heads → heads = heads // kv_heads",
     [real("0 1 2 3 4 5 6 7")],
     [keeps_every_row, four_heads_over_two_give_halves, eight_heads_over_two_give_halves],
 )
 def halves(rows, heads=8, kv_heads=2):  # of the key matrix, from pairs to halves
-    head = rows.view(kv_heads, -1, 2)
-    return head.transpose(1, 2).reshape(-1)
+    heads = kv_heads
+    pairs = rows.view(heads, -1, 2)
+    return pairs.transpose(1, 2).reshape(-1)
 
 
-def at_distance_0_the_score_is_1(f, hundreds, exponent):
-    assert torch.allclose(f(0 * hundreds, exponent), torch.ones_like(hundreds))
+def base_10_000_gives_known_scores(f, distances, config):
+    angles = 100 * distances[:, None] * torch.tensor([1, 0.1, 0.01, 0.001])
+    wanted = angles.cos().mean(-1)
+    assert torch.allclose(f(distances, torch.tensor([4, 1])), wanted, atol=1e-4)
 
 
-def lies_between_minus_1_and_1(f, hundreds, exponent):
-    assert (f(hundreds, exponent).abs() <= 1).all()
+def another_stretch_changes_scores(f, distances, config):
+    assert (f(distances, torch.tensor([6, 2])) != f(distances, config)).any()
 
 
-def another_base_gives_other_scores(f, hundreds, exponent):
-    assert not torch.allclose(f(hundreds, exponent), f(hundreds, exponent - 1))
+def another_base_changes_scores(f, distances, config):
+    assert (f(distances, torch.tensor([5, 1])) != f(distances, config)).any()
 
 
 @mistake(
-    "base = 10.0**exponent → base = 10000.0",
-    [real("0 1 2 3 4 6", 0, 9), one(6, 2, 7)],
-    [at_distance_0_the_score_is_1, lies_between_minus_1_and_1, another_base_gives_other_scores],
+    "base, stretch = 10.0 ** config[0] → base, stretch = 10000.0",
+    [real("0 1 2 3 4 6", 0, 9), whole("6 1", 1, 9)],
+    [base_10_000_gives_known_scores, another_stretch_changes_scores, another_base_changes_scores],
 )
-def rotary_scores(hundreds, exponent):  # of distances; the file gives the exponent
-    base = 10.0**exponent
+def rotary_scores(distances, config):  # distances in hundreds of tokens
+    base, stretch = 10.0 ** config[0], config[1]
     rates = base ** (-torch.arange(4) / 4)
-    return (100 * hundreds[:, None] * rates).cos().mean(-1)
+    angles = 100 * distances[:, None] / stretch * rates
+    return angles.cos().mean(-1)
 
 
-def equal_beams_stay_where_they_are(f, cache, best):
-    assert torch.equal(f(cache, torch.arange(3)), cache)
+def equal_beams_stay_where_they_are(f, cache, best, new):
+    assert torch.equal(f(cache, torch.arange(3), new)[:, :2], cache)
 
 
-def sums_agree_after_a_swap(f, cache, best):
-    swapped = f(cache, torch.tensor([1, 0, 2]))
-    assert torch.allclose(swapped.sum(), cache.sum())
+def sums_agree_after_a_swap(f, cache, best, new):
+    swapped = f(cache, torch.tensor([1, 0, 2]), new)
+    assert torch.allclose(swapped.sum(), cache.sum() + new.sum())
 
 
-def each_beam_keeps_its_own_row(f, cache, best):
-    assert all(torch.equal(f(cache, best)[i], cache[best[i]]) for i in range(3))
+def each_beam_keeps_its_own_row(f, cache, best, new):
+    assert all(f(cache, best, new)[i, 0] == cache[best[i], 0] for i in range(3))
 
 
 @mistake(
-    "cache = cache[best] → cache[best]",
-    [real("1 0 / 0 2 / 3 3"), whole("2 0 0", 0, 2)],
+    "cache = cache.index_select(0, best) → cache.index_select(0, best)",
+    [real("1 0 / 0 2 / 3 3"), whole("2 0 0", 0, 2), real("4 5 6")],
     [equal_beams_stay_where_they_are, sums_agree_after_a_swap, each_beam_keeps_its_own_row],
 )
-def kept_beams(cache, best):  # a row for each beam; best: which beams go on
-    cache = cache[best]
-    return cache
+def kept_beams(cache, best, new):  # best: rows that go on, each with a new number
+    cache = cache.index_select(0, best)
+    new = new[:, None]
+    return torch.cat([cache, new], 1)
 
 
-def each_step_adds_one(f, fed):
-    assert (f(fed).diff() == 1).all()
+def a_prompt_of_one_gives_1_2_3_4(f, fed):
+    assert torch.equal(f(torch.ones_like(fed)), torch.arange(4) + 1)
 
 
-def a_prompt_of_one_token_ends_at_2(f, fed):
-    assert f(torch.ones_like(fed))[0] == 2
+def later_steps_add_one(f, fed):
+    assert (f(fed)[1:].diff() == 1).all()
 
 
-def after_one_step_the_prompt_and_one_token_are_there(f, fed):
-    assert f(fed)[0] == fed[0] + 1
+def the_last_is_all_that_was_read(f, fed):
+    assert f(fed)[-1] == fed.sum()
 
 
 @mistake(
-    "new = torch.ones_like(fed) → new = fed",
+    "offset + fed[step] → offset + fed[step - 1]",
     [whole("6 1 1 1", 1, 9)],
-    [
-        each_step_adds_one,
-        a_prompt_of_one_token_ends_at_2,
-        after_one_step_the_prompt_and_one_token_are_there,
-    ],
+    [a_prompt_of_one_gives_1_2_3_4, later_steps_add_one, the_last_is_all_that_was_read],
 )
-def offsets(fed):  # how many tokens each step reads; the offset after each step of writing
-    new = torch.ones_like(fed)
-    return fed[0] + new.cumsum(0)
+def offsets(fed):  # how many tokens each step reads; the offset after each step
+    offset = fed[0]
+    seen = [offset]
+    for step in range(1, len(fed)):
+        offset = offset + fed[step]
+        seen.append(offset)
+    return torch.stack(seen)
 
 
 # Losses and measures ---------------------------------------------------------------------------
 
 
-def without_padding_it_is_the_cross_entropy(f, logits, ids):
+def equals_torch_without_padding(f, logits, ids):
     wanted = F.cross_entropy(logits, ids.clamp(min=1))
     assert torch.allclose(f(logits, ids.clamp(min=1)), wanted)
+
+
+def scores_at_padding_are_ignored(f, logits, ids):
+    changed = logits + 5 * torch.eye(3)[0] * (ids == 0)[:, None]
+    assert torch.allclose(f(changed, ids), f(logits, ids))
+
+
+@mistake(
+    "ids.masked_fill(ids == 0, -100) → ids.clone()",
+    [real("1 0 2 / 1 2 0 / 5 0 0 / 4 1 0"), whole("2 1 0 0", 0, 2)],
+    [equals_torch_without_padding, uniform_scores_cost_log_3, scores_at_padding_are_ignored],
+)
+def padded_loss(logits, ids):  # id 0 is padding; nll_loss leaves out -100
+    targets = ids.masked_fill(ids == 0, -100)
+    log_p = logits.log_softmax(-1)
+    return F.nll_loss(log_p, targets)
 
 
 def more_padding_changes_nothing(f, logits, ids):
@@ -449,33 +495,18 @@ def more_padding_changes_nothing(f, logits, ids):
 
 
 @mistake(
-    "targets = ids.masked_fill(ids == 0, -100) → targets = ids",
-    [real("3 0 1 / 1 2 0 / 4 0 0 / 5 0 0"), whole("1 2 0 0", 0, 2)],
-    [is_finite, without_padding_it_is_the_cross_entropy, more_padding_changes_nothing],
-)
-def padded_loss(logits, ids):  # id 0 is padding; cross_entropy leaves out -100
-    targets = ids.masked_fill(ids == 0, -100)
-    return F.cross_entropy(logits, targets)
-
-
-def scores_at_padding_change_nothing(f, logits, ids):
-    changed = logits + 5 * torch.eye(3)[0] * (ids == 0)[:, None]
-    assert torch.allclose(f(changed, ids), f(logits, ids))
-
-
-@mistake(
     "(each * real).sum() / real.sum() → (each * real).mean()",
     [real("2 0 1 / 1 0 2 / 0 1 0 / 1 0 0"), whole("1 2 0 0", 0, 2)],
-    [
-        without_padding_it_is_the_cross_entropy,
-        scores_at_padding_change_nothing,
-        more_padding_changes_nothing,
-    ],
+    [equals_torch_without_padding, scores_at_padding_are_ignored, more_padding_changes_nothing],
 )
 def mean_loss(logits, ids):  # id 0 is padding
     each = F.cross_entropy(logits, ids, reduction="none")
     real = ids != 0
     return (each * real).sum() / real.sum()
+
+
+def a_repeated_word_costs_nothing(f, logits, ids):
+    assert f(9 * torch.eye(3)[0 * ids], 0 * ids) < 0.01
 
 
 def copying_the_input_is_punished(f, logits, ids):
@@ -484,34 +515,46 @@ def copying_the_input_is_punished(f, logits, ids):
 
 
 @mistake(
-    "F.cross_entropy(logits[:-1], ids[1:]) → F.cross_entropy(logits, ids)",
+    "targets = ids[1:] → targets = ids[:-1]",
     [real("0 4 1 / 1 0 5 / 4 0 1 / 0 5 1"), whole("1 2 0 1", 0, 2)],
-    [is_finite, uniform_scores_cost_log_of_the_vocabulary, copying_the_input_is_punished],
+    [a_repeated_word_costs_nothing, uniform_scores_cost_log_3, copying_the_input_is_punished],
 )
-def next_token_loss(logits, ids):  # logits: after each token, those of the next one
-    return F.cross_entropy(logits[:-1], ids[1:])
+def next_token_loss(logits, ids):  # logits: of the token after each id
+    logits = logits[:-1]  # nothing follows the last token
+    targets = ids[1:]
+    return F.cross_entropy(logits, targets)
 
 
-def close_scores_give_probabilities(f, steps):
-    assert torch.allclose(f(torch.tensor([0, 1, 1])).exp().sum(), torch.tensor(1.0))
+def close_scores_are_finite(f, steps):
+    assert f(torch.tensor([0, 1, 1])).isfinite().all()
 
 
-def is_never_positive(f, steps):
-    assert (f(steps) <= 0).all()
+def probabilities_sum_to_one(f, steps):
+    assert torch.allclose(f(steps).exp().sum(), torch.tensor(1.0))
+
+
+def all_are_finite(f, steps):
+    assert f(steps).isfinite().all()
 
 
 @mistake(
-    "log_softmax(-1) → softmax(-1).log()",
+    "scores - total.log() → (scores.exp() / total).log()",
     [whole("0 1 2 5", 0, 9)],
-    [close_scores_give_probabilities, is_never_positive, is_finite],
+    [close_scores_are_finite, probabilities_sum_to_one, all_are_finite],
 )
 def log_probabilities(steps):
     scores = 40 * steps.float()
-    return scores.log_softmax(-1)
+    scores = scores - scores.max()
+    total = scores.exp().sum()
+    return scores - total.log()
 
 
 def perfect_matches_give_1(f, matches, totals):
     assert torch.allclose(f(totals, totals), torch.tensor(1.0))
+
+
+def fewer_matches_score_less(f, matches, totals):
+    assert f(totals - 3, totals) < f(totals - 2, totals)
 
 
 def no_match_of_length_4_gives_0(f, matches, totals):
@@ -521,7 +564,7 @@ def no_match_of_length_4_gives_0(f, matches, totals):
 @mistake(
     "terms = p.log() / 4 → terms = torch.where(p > 0, p.log(), 0.0) / 4",
     [whole("5 3 1 0", 0, 9), whole("6 5 4 3", 1, 9)],
-    [is_finite, perfect_matches_give_1, no_match_of_length_4_gives_0],
+    [perfect_matches_give_1, fewer_matches_score_less, no_match_of_length_4_gives_0],
 )
 def bleu(matches, totals):  # of n-grams of length 1 to 4
     p = matches / totals
@@ -546,20 +589,22 @@ def another_cut_gives_the_same(f, sums, tokens):
 
 
 @mistake(
-    "sums.sum() / tokens.sum() → (sums / tokens).mean()",
+    "tokens / tokens.sum() → torch.ones(len(tokens)) / len(tokens)",
     [real("9 2 8 1", 0, 9), whole("9 1 4 2", 1, 9)],
     [equal_lengths_give_the_mean, a_single_micro_batch_gives_its_mean, another_cut_gives_the_same],
 )
 def accumulated_loss(sums, tokens):  # of each micro-batch
-    return sums.sum() / tokens.sum()
+    means = sums / tokens
+    shares = tokens / tokens.sum()
+    return (means * shares).sum()
 
 
 def training_drops_something(f, x, chance, training):
     assert (f(x, chance, 1) == 0).any()
 
 
-def keeps_the_shape(f, x, *more):
-    assert f(x, *more).shape == x.shape
+def evaluation_keeps_high_chances(f, x, chance, training):
+    assert torch.equal(f(x, torch.full_like(x, 0.9), 0), x)
 
 
 def evaluation_is_the_same_twice(f, x, chance, training):
@@ -567,65 +612,67 @@ def evaluation_is_the_same_twice(f, x, chance, training):
 
 
 @mistake(
-    "rate = 0.5 * training → rate = 0.5",
+    "kept = chance >= rate * training → kept = chance >= rate",
     [real("1 2 3 / 4 5 6"), real(".1 .8 .4 / .7 .2 .9", 0, 1), one(0, 0, 1)],
-    [keeps_the_shape, training_drops_something, evaluation_is_the_same_twice],
+    [training_drops_something, evaluation_keeps_high_chances, evaluation_is_the_same_twice],
 )
 def after_dropout(x, chance, training):  # chance: a random number for each entry
-    rate = 0.5 * training
-    kept = chance >= rate
-    return x * kept / (1 - rate)
+    rate = 0.5
+    kept = chance >= rate * training
+    scale = 1 / (1 - rate * training)
+    return scale * kept * x
 
 
-def two_are_held_out_and_four_remain(f, order):
+def parts_have_two_and_four(f, order):
     assert f(order).sum(1).tolist() == [2, 4]
 
 
-def unshuffled_no_sentence_is_in_both(f, order):
+def in_order_the_parts_are_apart(f, order):
     assert (f(torch.arange(6)).sum(0) == 1).all()
 
 
-def shuffled_no_sentence_is_in_both(f, order):
+def shuffled_the_parts_are_apart(f, order):
     assert (f(torch.arange(5, -1, -1)).sum(0) == 1).all()
 
 
 @mistake(
     "held_out = order[:2] → held_out = torch.arange(2)",
     [whole("4 1 0 5 2 3", 0, 5)],
-    [
-        two_are_held_out_and_four_remain,
-        unshuffled_no_sentence_is_in_both,
-        shuffled_no_sentence_is_in_both,
-    ],
+    [parts_have_two_and_four, in_order_the_parts_are_apart, shuffled_the_parts_are_apart],
 )
-def uses(order):  # six sentences, shuffled: how often each is held out, and trained on
+def uses(order):  # how often each of six sentences is held out, and trained on
     held_out = order[:2]
     training = order[2:]
     parts = [held_out[:, None], training[:, None]]
     return torch.stack([(part == torch.arange(6)).sum(0) for part in parts])
 
 
-def the_same_seed_gives_the_same(f, seeds):
+def equal_seeds_agree(f, seeds):
     assert torch.equal(f(seeds), f(seeds))
 
 
-def seed_2_is_not_twice_seed_1(f, seeds):
-    one, two = f(torch.tensor([1, 2])).double()
-    assert ((2 * one - two) % 1).sum() > 0.01
+def another_seed_differs(f, seeds):
+    assert (f(seeds)[0] != f(seeds)[1]).all()
+
+
+def the_second_is_not_twice_the_first(f, seeds):
+    gap = f(seeds)[1] - f(seeds)[2]
+    assert ((gap - gap.round()).abs() > 0.01).any()
 
 
 @mistake(
     "x = (seeds + 1009) ** 3 % (2**31 - 1) → x = seeds",
-    [whole("1 2 4", 1, 9)],
-    [lies_between_0_and_1, the_same_seed_gives_the_same, seed_2_is_not_twice_seed_1],
+    [whole("1 2", 1, 9)],
+    [equal_seeds_agree, another_seed_differs, the_second_is_not_twice_the_first],
 )
-def random_numbers(seeds):  # a row for each seed
+def random_numbers(seeds):  # a row for each seed; then twice the first, modulo 1
     x = (seeds + 1009) ** 3 % (2**31 - 1)
-    rows = []
+    columns = []
     for _ in range(5):
         x = x * 48271 % (2**31 - 1)
-        rows.append(x / (2**31 - 1))
-    return torch.stack(rows, -1)
+        columns.append(x / (2**31 - 1))
+    rows = torch.stack(columns, 1)
+    return torch.cat([rows, 2 * rows[:1] % 1])
 
 
 class Catalogue:

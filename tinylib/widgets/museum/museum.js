@@ -1,19 +1,17 @@
 // A piece of the museum: what a wrong function gives, its line to find, and the tests that find it.
 
 import { results, scroller } from "../../live/ui/boxes.js";
-import { AS_IS, h, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
+import { AS_IS, h, notifyPage, setAttribute, setHeat, setText } from "../../live/ui/dom.js";
 import { numberBox } from "../../live/ui/knobs.js";
 import { entryText, format, times } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 
-/** A table of elements, in rows. */
-const grid = (kind, name, [rows, columns], attributes, cell) =>
-  h(
-    kind,
-    attributes,
-    h("caption", name),
-    h("tbody", AS_IS, ...times(rows, (i) => h("tr", ...times(columns, (j) => cell(i, j))))),
-  );
+/** A table of elements, in rows, which may have names. */
+const grid = (kind, name, [rows, columns], attributes, cell, names = []) => {
+  const head = (i) => names.slice(i, i + 1).map((text) => h("th", { scope: "row" }, text));
+  const row = (i) => h("tr", ...head(i), ...times(columns, (j) => cell(i, j)));
+  return h(kind, attributes, h("caption", name), h("tbody", AS_IS, ...times(rows, row)));
+};
 
 /** The function's arguments, each a table of numbers to change. */
 function argumentTables(widget) {
@@ -48,18 +46,19 @@ function argumentTables(widget) {
 
 /** What a form gives, shaded as what the other one gives. */
 function resultTable(widget, output, caption) {
-  const { shape, counts } = widget.spec.facts;
+  const { shape, counts, rows } = widget.spec.facts;
   const count = shape[0] * shape[1];
-  const table = grid("table.heat.signed", caption, shape, { "data-output": output }, () =>
-    h("td", h("span")),
-  );
+  const cell = () => h("td", h("span"));
+  const table = grid("table.heat.signed", caption, shape, { "data-output": output }, cell, rows);
   const cells = [...table.querySelectorAll("td")];
+  const named = { role: "group", "aria-label": `${caption}; it scrolls sideways` };
+  const box = shape[1] > 5 ? { tabindex: "0", ...named } : {}; // wider than a phone
   const largest = (data) =>
     data
       .slice(0, count)
       .reduce((most, v) => (Number.isFinite(v) ? Math.max(most, Math.abs(v)) : most), 0);
   return {
-    element: scroller({}, table),
+    element: scroller(box, table),
     shows: "outputs",
     update(_inputs, outputs) {
       const { data } = outputs[output];
@@ -97,20 +96,17 @@ function comparison(widget, game) {
   };
 }
 
-/** The function's lines, of which the reader presses the wrong one; then its cause and its fix. */
+/** The function's lines, of which the reader presses the wrong one. */
 function lineChoice(widget, game) {
-  const { lines, line, right, cause, fix } = widget.spec.facts;
-  const press = (i) =>
-    game.change({ lines: [...game.state.lines, i], found: game.state.found || i === line });
+  const { lines, line } = widget.spec.facts;
+  const press = (i) => {
+    const { found, lines: pressed } = game.state;
+    if (i === line && !found) notifyPage(widget, { what: "found" });
+    game.change({ lines: [...pressed, i], found: found || i === line });
+  };
   const buttons = lines.map((text, i) => h("button", { click: () => press(i) }, h("code", text)));
   const outcome = h("p.note", { role: "status" });
   const show = h("button", { click: () => game.change({ found: true }) }, "Show the line");
-  const answer = h(
-    "div.answer",
-    h("p.note", h("b", "Cause: "), cause),
-    h("p.note", h("b", "Fix: "), fix),
-  );
-  const should = h("code.fixed", right.trim());
   game.follow(({ lines: pressed, found }) => {
     const last = pressed.at(-1);
     buttons.forEach((button, i) => {
@@ -121,50 +117,53 @@ function lineChoice(widget, game) {
     setText(
       outcome,
       found
-        ? "This is the line. It should be:"
+        ? "This is the line."
         : last === undefined
           ? ""
           : `Line ${last + 1} is the same in the correct form. Which other line could it be?`,
     );
     show.hidden = found;
-    should.hidden = answer.hidden = !found;
   });
-  return {
-    element: h(
-      "div.column",
-      h("p.question", "Which line is wrong?"),
-      h("div.lines-of-code", { role: "group", "aria-label": "lines of the function" }, ...buttons),
-      outcome,
-      should,
-      h("div.foot", show),
-      answer,
-    ),
-    shows: "inputs",
-    update() {},
-  };
+  const named = { role: "group", "aria-label": "lines of the function" };
+  return [
+    h("p.question", "Which line is wrong?"),
+    h("div.lines-of-code", named, ...buttons),
+    outcome,
+    h("div.foot", show),
+  ];
 }
 
-/** Three tests; each, once pressed, says what it found on both forms. Then where it was found. */
-function testChoice(widget, game) {
-  const { tests, source } = widget.spec.facts;
+/** The line as it should be, its cause, its fix and where it was found, once a test finds it. */
+function answer(widget, game) {
+  const { tests, right, cause, fix, source } = widget.spec.facts;
   const [place, link, date, story] = source;
-  const rows = tests.map(({ code, outcome }, i) => {
+  const note = (name, ...content) => h("p.note", h("b", name), ...content);
+  const element = h(
+    "div.answer",
+    note("The line should be:"),
+    h("code.fixed", right.trim()),
+    note("Cause: ", cause),
+    note("Fix: ", fix),
+    note("Found in ", h("a", { href: link }, place), `, ${date}: ${story}`),
+  );
+  game.follow(({ tests: pressed, found }) => {
+    element.hidden = !found || !pressed.some((i) => tests[i]?.finds);
+  });
+  return element;
+}
+
+/** Three tests; each, once pressed, says what it found on both forms. */
+function testChoice(widget, game) {
+  const rows = widget.spec.facts.tests.map(({ code, outcome }, i) => {
     const run = () => game.change({ tests: [...game.state.tests, i] });
     const button = h("button", { click: run }, h("code", code));
     const line = h("p.note", { role: "status" });
     return { button, line, outcome };
   });
-  const where = h(
-    "p.note",
-    h("b", "Found in "),
-    h("a", { href: link }, place),
-    `, ${date}: ${story}`,
-  );
   const element = h(
     "div.column",
     h("p.question", "Which test would have found it? Press one: each was run on both forms."),
     ...rows.map(({ button, line }) => h("div.test", button, line)),
-    where,
   );
   game.follow(({ tests: pressed, found }) => {
     element.hidden = !found;
@@ -172,9 +171,8 @@ function testChoice(widget, game) {
       setAttribute(button, "aria-pressed", String(pressed.includes(i)));
       setText(line, pressed.includes(i) ? outcome : "");
     });
-    where.hidden = !tests.some(({ finds }, i) => finds && pressed.includes(i));
   });
-  return { element, shows: "inputs", update() {} };
+  return element;
 }
 
 const AT_FIRST = { asked: false, found: false, lines: [], tests: [] };
@@ -199,15 +197,14 @@ function progressOf() {
 /** All of a piece. */
 function exhibit(widget) {
   const game = progressOf();
-  const parts = [argumentTables(widget), comparison(widget, game), lineChoice(widget, game)];
-  const [given, compared, lines] = parts.map(({ element }) => element);
-  const tests = testChoice(widget, game);
+  const parts = [argumentTables(widget), comparison(widget, game)];
   return {
     element: h(
       "div.exhibit",
       h("p.note", widget.spec.facts.symptom),
-      h("div.row.tables", given, compared),
-      h("div.sides", lines, tests.element),
+      h("div.row.tables", ...parts.map(({ element }) => element)),
+      h("div.sides", h("div.column", ...lineChoice(widget, game)), testChoice(widget, game)),
+      answer(widget, game),
     ),
     saved: () => ({ game: game.state }),
     restore({ game: kept }) {
@@ -222,10 +219,11 @@ function exhibit(widget) {
   };
 }
 exhibit.style = `
-.exhibit { display: grid; gap: 14px; min-width: 0; }
+.exhibit { display: grid; grid-template-columns: minmax(0, 1fr); gap: 14px; }
 .tables { gap: 14px 28px; }
 .tables > :is(.arguments, .compared) { flex: 0 1 auto; }
-.exhibit a { color: var(--accent); }
+.tables div { min-width: 0; max-width: 100%; }
+.exhibit a { color: var(--accent); overflow-wrap: anywhere; }
 .question { margin: 0; font-weight: 600; font-size: var(--size-note); }
 .exhibit code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
   font-size: var(--size-small); line-height: 1.5; white-space: pre-wrap;
@@ -241,7 +239,7 @@ exhibit.style = `
 .lines-of-code button:focus-visible { outline-offset: -2px; }
 .exhibit .fixed { display: block; padding: 4px 10px; border-left: 3px solid var(--accent);
   background: color-mix(in oklab, var(--ground), var(--accent) 10%); }
-.answer { display: grid; gap: 6px; }
+.answer { display: grid; gap: 6px; min-width: 0; }
 .test { display: grid; gap: 4px; }
 .test button[aria-pressed=true] { border-color: var(--accent); }
 .exhibit .note:empty { display: none; }
