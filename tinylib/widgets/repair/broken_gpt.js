@@ -285,7 +285,10 @@ function verdicts(widget) {
     const right = rows.filter(({ box }, i) => box.checked === isWrong(gpt, i)).length;
     found = right === lines.length;
     const count = rows.filter(({ box }) => box.checked).length;
-    if (found && !given) (widget.solved ??= new Set()).add(gpt);
+    if (found && !given) {
+      (widget.solved ??= new Set()).add(gpt);
+      widget.repaint("inputs");
+    }
     setText(
       outcome,
       found
