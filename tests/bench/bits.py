@@ -10,7 +10,7 @@ shipped model of Shakespeare on the whole validation split; its weights are ship
 
 Processor time on one thread, in turns; least and median. Prints tables; nothing is judged.
 
-    python tests/bench/bits.py [--cost | --speed] [--rounds 15] [--record]
+    python tests/bench/bits.py [--rounds 15] [--record]
 
 Writes _build/bench/fewer-bits.json, with --record among the course's results too.
 """
@@ -247,23 +247,18 @@ def show(title: str, found: Mapping[str, Mapping[str, float]]) -> None:
 @torch.inference_mode()
 def main() -> None:
     parser = arguments("Weights with fewer bits.", record=True)
-    only = parser.add_mutually_exclusive_group()
-    only.add_argument("--cost", action="store_true", help="the loss alone")
-    only.add_argument("--speed", action="store_true", help="the times alone")
     chosen = parser.parse_args()
     warnings.filterwarnings("ignore", message=".*quantized.*deprecated")
     found: dict[str, Any] = machine()
     print(f"all on one thread of {found['processor']}")
-    if not chosen.cost:
-        found["matrices"] = matrices(chosen.rounds)
-        print(f"memory: {found['matrices']['bytes_per_second'] / 1e9:.1f} GB a second")
-        show("All matrices of GPT-2's shape, one row: milliseconds", found["matrices"]["forms"])
-        found["writing"] = writing(max(1, chosen.rounds // 3))
-        show("Writing with GPT-2's shape: tokens a second", found["writing"])
-    if not chosen.speed:
-        found["cost"], found["real_cost"] = cost(), real_cost()
-        show("Shakespeare, whole validation split", found["cost"])
-        show("SmolLM2, 2000 characters of it", found["real_cost"]["losses"])
+    found["matrices"] = matrices(chosen.rounds)
+    print(f"memory: {found['matrices']['bytes_per_second'] / 1e9:.1f} GB a second")
+    show("All matrices of GPT-2's shape, one row: milliseconds", found["matrices"]["forms"])
+    found["writing"] = writing(max(1, chosen.rounds // 3))
+    show("Writing with GPT-2's shape: tokens a second", found["writing"])
+    found["cost"], found["real_cost"] = cost(), real_cost()
+    show("Shakespeare, whole validation split", found["cost"])
+    show("SmolLM2, 2000 characters of it", found["real_cost"]["losses"])
     save("fewer-bits", found, chosen.record)
 
 
