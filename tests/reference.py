@@ -91,6 +91,8 @@ NAMES = {
     "generation.top_p": "Top-p (nucleus) sampling",
     "generation.sample": "Inverse transform sampling",
     "kv_cache.KVCache": "KV cache",
+    "quantisation.quantise": "Quantisation (absmax, int8)",
+    "quantisation.dequantise": "Dequantisation",
     "real_model.SwiGLU": "SwiGLU (gated feed-forward network)",
     "real_model.GroupedQueryAttention": "Grouped-query attention (GQA)",
 }
@@ -113,7 +115,8 @@ WITHOUT = {
         positional_encoding.PositionalAttention transformer_block.EncoderBlock
         transformer_block.DecoderBlock transformer_block.attention transformer.stack
         transformer.last_norm transformer.TransformerEncoder transformer.TransformerDecoder
-        transformer.Transformer real_model.LlamaBlock real_model.Llama""",
+        transformer.Transformer real_model.LlamaBlock real_model.Llama
+        quantisation.Int8Linear quantisation.smaller""",
     "It repeats a step of the page until a text has ended.": """
         decoding.beam generation.choose_next generation.generate generation.beam_search""",
     "It computes a formula of the page faster, or on other inputs.": """
