@@ -29,13 +29,13 @@ CONCEPTS = """
     checks hooks encoder_decoder decoding seq2seq bleu attention_scoring seq2seq_attention
     attention_cost self_attention fast_attention kv_cache positional_encoding
     multi_head_attention synthesizer normalization feed_forward transformer_block transformer
-    fast_modules fast_merges tokens gpt inside_gpt induction generation real_model
+    fast_modules fast_merges tokens gpt inside_gpt induction generation speculative real_model
 """.split()
 # Concepts that are taught in another chapter's pages.
 WITHOUT_CHAPTER = set(
     """
     checks hooks bleu attention_cost fast_attention fast_merges fast_modules normalization
-    feed_forward induction synthesizer
+    feed_forward induction speculative synthesizer
     """.split()
 )
 # Chapters that are not about one module.
