@@ -91,6 +91,8 @@ NAMES = {
     "generation.top_p": "Top-p (nucleus) sampling",
     "generation.sample": "Inverse transform sampling",
     "kv_cache.KVCache": "KV cache",
+    "speculative.acceptance": "Acceptance probability (speculative decoding)",
+    "speculative.residual": "Residual distribution (speculative decoding)",
     "real_model.SwiGLU": "SwiGLU (gated feed-forward network)",
     "real_model.GroupedQueryAttention": "Grouped-query attention (GQA)",
 }
@@ -166,6 +168,8 @@ TESTS = {
     "inside_gpt.Stream": "test_inside_gpt.py::test_the_stream_is_the_sum_of_its_parts",
     "gpt.next_token_loss": "test_gpt.py::test_the_loss_is_that_of_the_next_tokens",
     "generation.apply_temperature": "test_generation.py::test_temperature_divides_the_logits",
+    "speculative.acceptance": "test_speculative.py::test_both_tokens_come_as_the_model_says",
+    "speculative.residual": "test_speculative.py::test_both_tokens_come_as_the_model_says",
 }
 
 MATH = r"\$[^$]+\$"

@@ -18,7 +18,7 @@ class NGrams:
     Witten and Bell 1991: :math:`n_{cw}` times w follows the context c, :math:`n_c` times any token
     does, and :math:`d_c` different ones do, so the less is known of a context, the more its shorter
     form decides. A text in, the logits of the next token out, after its last ``order - 1`` tokens.
-    ValueError for ids beyond 255.
+    ValueError unless ids are 0 … 255.
     """
 
     def __init__(self, ids: Sequence[int], V: int, order: int = 5):
