@@ -4,7 +4,7 @@ Leviathan et al. 2023, algorithm 1; Chen et al. 2023, algorithm 2. Below, p are 
 probabilities and q the draft's, each after its own temperature, top-k and top-p.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -46,20 +46,20 @@ def residual(p: Float[Tensor, "*B V"], q: Float[Tensor, "*B V"]) -> Float[Tensor
 
 def verify(
     p: Float[Tensor, "K+1 V"],
-    q: Sequence[Float[Tensor, " V"]],
-    proposed: list[int],
+    q: Float[Tensor, "K+1 V"],
+    proposed: Int[Tensor, " K"],
     u: Float[Tensor, "K+1 3"],
-) -> list[int]:
+) -> Int[Tensor, " N"]:
     """The K tokens ``proposed`` up to the first refused, and one more: 1 to K + 1 tokens.
 
-    The last is drawn from the residual, or from p if all are accepted. They come
-    as often as p says, provided that each was drawn from its q and no other.
+    They come as often as p says, provided that each was drawn from its row of q and
+    no other. The last row of q is 0, for nothing is proposed there, so that all of
+    p is missing.
     """
-    for n, (token, q_n) in enumerate(zip(proposed, q, strict=True)):
-        if u[n, 1] >= acceptance(p[n], q_n)[token]:
-            instead = sample(residual(p[n], q_n).log(), u[n, 2])
-            return [*proposed[:n], int(instead)]
-    return [*proposed, int(sample(p[-1].log(), u[len(proposed), 2]))]
+    alpha = acceptance(p[:-1], q[:-1]).gather(-1, proposed[:, None])[:, 0]
+    n = int((u[:-1, 1] < alpha).long().cumprod(0).sum())  # how many are accepted
+    last = sample(residual(p[n], q[n]).log(), u[n, 2])
+    return torch.cat([proposed[:n], last[None]])
 
 
 class Speculated(NamedTuple):
@@ -108,13 +108,14 @@ def speculate(
                 q.append(logits.softmax(-1))
                 longer = [*longer, int(sample(logits, u[n - T, 0]))]
             p = sampling.process(read(longer)[-len(q) - 1 :]).softmax(-1)
-            for row in (p, *q):
-                check_not_nan(row)
-                check_equal_widths(p=p[0], q=row)
-            new = verify(p, q, longer[len(text) :], u[len(text) - T :])
+            q.append(torch.zeros_like(p[0]))
+            check_equal_widths(p=p, q=q[0])
+            check_not_nan(torch.cat([p, rows := torch.stack(q)]))
+            proposed = prompt.new_tensor(longer[len(text) :])
+            new = verify(p, rows, proposed, u[len(text) - T :][: len(q)])
             reads, accepted = reads + 1, accepted + len(new) - 1
-            checked += min(len(new), len(q))
-            text = text + new
+            checked += min(len(new), len(proposed))
+            text = text + new.tolist()
     return Speculated(prompt.new_tensor(text[T:]), reads, checked, accepted)
 
 

@@ -1,12 +1,12 @@
 """Writing with a draft that proposes, beside writing token by token: part of `make bench`.
 
-The shipped model of Shakespeare writes 200 characters after each prompt, on one thread, by
+The shipped model of Shakespeare writes 130 characters after each prompt, on one thread, by
 `generate` and by `speculate`, in turns. The drafts: 5-grams, counted in the text that the model was
 trained on, and the small GPT of the snapshots. For each number k of proposals: how many of those
 checked are accepted, the tokens that a read of the model gives, and how many times as fast it is,
 the median, least and most of the rounds; then how long a read of k + 1 tokens takes, in reads of 1.
 
-    python tests/bench/speculative.py [--rounds 5] [--record]
+    python tests/bench/speculative.py [--rounds 9] [--record]
 
 Writes _build/bench/speculative.json, with --record among the course's results too.
 """
@@ -25,7 +25,7 @@ from tinylib.lab.models.ngrams import NGrams
 from tinylib.lab.models.snapshots import load_snapshots
 from tinylib.speculative import Reader, reader_of, speculate
 
-LENGTH, BAR = 200, 1.5
+LENGTH, BAR = 130, 1.5
 PROMPTS = "ROMEO:\n", "My lord, I am\n", "First Citizen:\n", "KING RICHARD III:\nNow "
 KS = 2, 4, 8, 12
 
@@ -73,7 +73,7 @@ def race(draft: Any, temperature: float, rounds: int) -> dict[int, dict[str, flo
 
 
 def main() -> None:
-    chosen = arguments(__doc__ or "", rounds=5, record=True).parse_args()
+    chosen = arguments(__doc__ or "", rounds=9, record=True).parse_args()
     bard, small = load_language_model("gpt-shakespeare-page"), load_snapshots("gpt-snapshots")
     grams = NGrams(bard.tokens.ids(tiny_shakespeare().train), 65)
     gpt = small.snapshots.model(len(small.steps) - 1)

@@ -154,9 +154,8 @@ def test_every_text_comes_as_often_as_the_model_says(
 def test_the_count_finds_another_q(monkeypatch: pytest.MonkeyPatch) -> None:
     verify = speculative.verify
 
-    def wrong(p: Tensor, q: list[Tensor], proposed: list[int], u: Tensor) -> list[int]:
-        plain = [read_quarters([1]).softmax(-1)[-1] for _ in q]
-        return verify(p, plain, proposed, u)
+    def wrong(p: Tensor, q: Tensor, proposed: Tensor, u: Tensor) -> Tensor:
+        return verify(p, q.sign() * QUARTERS[1].softmax(-1), proposed, u)
 
     monkeypatch.setattr(speculative, "verify", wrong)
     found, right = counted(1, 2, GREEDY), wanted(2)
