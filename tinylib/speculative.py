@@ -57,7 +57,7 @@ def verify(
     p is missing.
     """
     alpha = acceptance(p[:-1], q[:-1]).gather(-1, proposed[:, None])[:, 0]
-    n = int((u[:-1, 1] < alpha).long().cumprod(0).sum())  # how many are accepted
+    n = int((u[:-1, 1] < alpha).long().cumprod(0).sum())  # accepted
     last = sample(residual(p[n], q[n]).log(), u[n, 2])
     return torch.cat([proposed[:n], last[None]])
 

@@ -48,7 +48,7 @@ HOW = {
 }
 
 
-def made(p: Tensor, drawn: Tensor, q: Tensor) -> Tensor:
+def written_with(p: Tensor, drawn: Tensor, q: Tensor) -> Tensor:
     """How often each token comes if proposals are ``drawn`` from one row and compared with q."""
     accepted = drawn * acceptance(p, q)
     return accepted + (1 - accepted.sum(-1, keepdim=True)) * residual(p, q)
@@ -80,7 +80,7 @@ def test_both_tokens_come_as_the_model_says(how: str, rows: list[Any]) -> None:
     for text, (logits, guessed) in zip(TEXTS, rows, strict=True):
         p = sampling.process(logits).softmax(-1)
         q = of_draft.process(guessed).softmax(-1)
-        found = made(p, q, q)
+        found = written_with(p, q, q)
         assert distance(found, p).max() <= 1e-6, text
         second = found[0] @ found[1:], p[0] @ p[1:]
         assert distance(*second) <= 1e-6, text
@@ -96,7 +96,7 @@ def test_another_q_than_the_one_drawn_from_changes_the_text(how: str, rows: list
     for logits, guessed in rows:
         p, q = logits.softmax(-1), guessed.softmax(-1)
         drawn = HOW[how][1].process(guessed).softmax(-1)
-        off.append(distance(made(p, drawn, q), p)[0])
+        off.append(distance(written_with(p, drawn, q), p)[0])
     assert sum(off) / len(off) >= 0.05
 
 
