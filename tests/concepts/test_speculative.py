@@ -36,7 +36,7 @@ PROMPT = torch.tensor([3, 1, 4, 1, 5])
 
 # --- 65 characters -----------------------------------------------------------------------------
 
-TEXTS = ["\n", "ROMEO:\n", "My lord, I am\n", "The k", "What is the q", "ROMEO:\nI w", "KING R"]
+TEXTS = ["\n", "ROMEO:\n", "My lord, I am\n", "The k", "What is the q"]
 HOW = {
     "plain": (Sampling(), Sampling()),
     "both adjusted": (Sampling(0.8, 20, 0.9), Sampling(0.8, 20, 0.9)),
@@ -168,7 +168,7 @@ def read_again(model: GPT, text: list[int]) -> Tensor:
 
 
 @pytest.mark.parametrize(("norm", "positions"), FORMS)
-@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("k", [1, 5])
 def test_caches_step_back(norm: str, positions: str, k: int) -> None:
     """Token by token the same as if both read the whole text again each time."""
     model, draft = small(norm=norm, positions=positions), small(1, norm=norm, D=12)
