@@ -91,6 +91,8 @@ NAMES = {
     "generation.top_p": "Top-p (nucleus) sampling",
     "generation.sample": "Inverse transform sampling",
     "kv_cache.KVCache": "KV cache",
+    "speculative.acceptance": "Acceptance probability (speculative decoding)",
+    "speculative.residual": "Residual distribution (speculative decoding)",
     "quantisation.quantise": "Quantisation (absmax, int8)",
     "quantisation.dequantise": "Dequantisation",
     "real_model.SwiGLU": "SwiGLU (gated feed-forward network)",
@@ -104,7 +106,8 @@ WITHOUT = {
         seq2seq.Encoding seq2seq.GRUState attention_scoring.Attended attention_cost.Flops
         seq2seq_attention.Annotations seq2seq_attention.AttentionState
         kv_cache.ReservedCache kv_cache.Cache transformer_block.TransformerConfig transformer.Memory
-        transformer.TransformerState gpt.GPTConfig generation.Sampling real_model.LlamaConfig""",
+        transformer.TransformerState gpt.GPTConfig generation.Sampling real_model.LlamaConfig
+        speculative.Speculated""",
     "It gives a function of the page its parameters.": """
         encoder_decoder.TokenEmbedding attention_scoring.AdditiveScore self_attention.SelfAttention
         normalization.LayerNorm normalization.RMSNorm""",
@@ -118,7 +121,8 @@ WITHOUT = {
         transformer.Transformer real_model.LlamaBlock real_model.Llama
         quantisation.Int8Linear quantisation.smaller""",
     "It repeats a step of the page until a text has ended.": """
-        decoding.beam generation.choose_next generation.generate generation.beam_search""",
+        decoding.beam generation.choose_next generation.generate generation.beam_search
+        speculative.verify speculative.speculate""",
     "It computes a formula of the page faster, or on other inputs.": """
         bleu.sentence_bleu bleu.corpus_bleu seq2seq.read_packed seq2seq.teacher_forcing
         self_attention.causal_and fast_attention.fused_attend fast_attention.short_causal_attend
@@ -132,7 +136,8 @@ WITHOUT = {
         tokens.BytePairs attention_cost.flops synthesizer.flops decoding.choose
         decoding.first_tokens decoding.next_step decoding.at_least_float32
         kv_cache.reserve_caches fast_merges.Row encoder_decoder.on_accelerator
-        inside_gpt.read_stream induction.induction_places real_model.share_heads""",
+        inside_gpt.read_stream induction.induction_places real_model.share_heads
+        speculative.CachedReader speculative.reader_of""",
     "It names a vector inside a model, or puts another one there.": """
         inside_gpt.Site inside_gpt.stream_site inside_gpt.head_site inside_gpt.patch_from
         inside_gpt.ablate inside_gpt.replaced hooks""",
@@ -169,6 +174,8 @@ TESTS = {
     "inside_gpt.Stream": "test_inside_gpt.py::test_the_stream_is_the_sum_of_its_parts",
     "gpt.next_token_loss": "test_gpt.py::test_the_loss_is_that_of_the_next_tokens",
     "generation.apply_temperature": "test_generation.py::test_temperature_divides_the_logits",
+    "speculative.acceptance": "test_speculative.py::test_both_tokens_come_as_the_model_says",
+    "speculative.residual": "test_speculative.py::test_both_tokens_come_as_the_model_says",
 }
 
 MATH = r"\$[^$]+\$"

@@ -44,6 +44,7 @@ from tinylib.normalization import layer_norm
 from tinylib.positional_encoding import LearnedPositions, angles, rotary, sinusoidal
 from tinylib.self_attention import causal_mask, self_attention
 from tinylib.seq2seq import teacher_forcing
+from tinylib.speculative import acceptance
 from tinylib.transformer import Transformer
 from tinylib.transformer_block import EncoderBlock, TransformerConfig
 from tinylib.widgets.attention_scoring import WidthTrainer
@@ -309,6 +310,13 @@ def claims_of_inside_gpt() -> Claims:
 
 def claims_of_generation() -> Claims:
     return {"q-nucleus": [0.9]}
+
+
+def claims_of_kv_cache() -> Claims:
+    p, q, always_b = torch.tensor([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.0, 1.0, 0.0]])
+    wrong, right = acceptance(p, q)[1], acceptance(p, always_b)[1]
+    missing = (p - always_b).clamp(min=0)
+    return {"q-greedy-draft": [p[1], q[1], wrong, right, *missing[[0, 2]], 1 - right]}
 
 
 def claims_of_encoder_decoder() -> Claims:

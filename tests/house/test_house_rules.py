@@ -29,14 +29,14 @@ CONCEPTS = """
     checks hooks encoder_decoder decoding seq2seq bleu attention_scoring seq2seq_attention
     attention_cost self_attention fast_attention kv_cache positional_encoding
     multi_head_attention synthesizer normalization feed_forward transformer_block transformer
-    fast_modules fast_merges tokens gpt inside_gpt induction generation quantisation
-    real_model
+    fast_modules fast_merges tokens gpt inside_gpt induction generation speculative
+    quantisation real_model
 """.split()
 # Concepts that are taught in another chapter's pages.
 WITHOUT_CHAPTER = set(
     """
     checks hooks bleu attention_cost fast_attention fast_merges fast_modules normalization
-    feed_forward induction synthesizer quantisation
+    feed_forward induction speculative synthesizer quantisation
     """.split()
 )
 # Chapters that are not about one module.
