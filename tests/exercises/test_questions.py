@@ -312,7 +312,7 @@ def claims_of_generation() -> Claims:
     return {"q-nucleus": [0.9]}
 
 
-def claims_of_kv_cache() -> Claims:
+def claims_of_speed() -> Claims:
     p, q, always_b = torch.tensor([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.0, 1.0, 0.0]])
     wrong, right = acceptance(p, q)[1], acceptance(p, always_b)[1]
     missing = (p - always_b).clamp(min=0)

@@ -40,7 +40,7 @@ WITHOUT_CHAPTER = set(
     """.split()
 )
 # Chapters that are not about one module.
-CHAPTERS_WITHOUT_MODULE = {"start", "ten_minutes", "train", "museum", "repair", "training"}
+CHAPTERS_WITHOUT_MODULE = {"start", "ten_minutes", "train", "museum", "repair", "speed", "training"}
 # The path that leads through other chapters' widgets; what it shows of its own is the start's.
 TOUR = "ten_minutes"
 # Pages at the front, in this order; their widgets belong to a chapter, if it shows them, too.

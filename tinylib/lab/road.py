@@ -178,6 +178,13 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "each part is asked by an experiment of its own, and one story is learned by heart",
         ),
         Milestone(
+            "speed",
+            "Writing faster",
+            "Which limits does a GPT write up to, and how does it get below them?",
+            "each token waits until all parameters have been read from memory",
+            "a weight takes one byte, and a small model writes ahead for a large one",
+        ),
+        Milestone(
             "training",
             "What changed since GPT-2",
             "What lies between our GPT and a chat program of today?",
