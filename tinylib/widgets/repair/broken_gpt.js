@@ -15,7 +15,12 @@ import { lossCurve, seeds, setting, settings, trainingBar } from "../../live/ui/
 export const program = trains("repair/broken_gpt_task.js");
 
 const H = 2; // heads of a block
-const COUNTS = ["no mistake", "one mistake", "two mistakes", "three mistakes", "four mistakes"];
+const COUNTS = [
+  "no mistake",
+  ...["one mistake", "two mistakes", "three mistakes", "four mistakes"].map(
+    (count) => `${count}, marked above`,
+  ),
+];
 
 /** Another GPT, not trained yet. */
 const take = (gpt) => (next) => Object.assign(next, { gpt, steps: 0, other: next.text });
@@ -138,7 +143,7 @@ function sameness(others, words, shares) {
   if (others.length < 2 || others.some((word) => word !== others[0])) return "";
   const [least, most] = [Math.min(...shares), Math.max(...shares)];
   const same = words.every((word) => word === words[0]) && most - least < ROUNDING;
-  return `One word: its predictions are ${same ? "" : "not "}exactly the same at all places.`;
+  return `One word: its predictions are ${same ? "" : "not "}exactly the same everywhere.`;
 }
 
 /** What it predicts behind each word of the two texts, and how much that differs. */
@@ -184,7 +189,8 @@ function predictions(widget) {
 predictions.style = `
 .predictions { border-collapse: collapse; font-size: var(--size-note);
   font-variant-numeric: tabular-nums; }
-.predictions :is(th, td) { padding: 1px 12px 1px 0; line-height: 1.25; text-align: left; white-space: nowrap; }
+.predictions :is(th, td) { padding: 1px 12px 1px 0; line-height: 1.25;
+  text-align: left; white-space: nowrap; }
 .predictions th { font-weight: 400; color: var(--soft); }
 .predictions b { font-weight: 600; }
 .predictions span, .predictions .moved { color: var(--soft); }
@@ -292,7 +298,7 @@ function verdicts(widget) {
     setText(
       outcome,
       found
-        ? `${given ? "" : "Right. "}GPT ${gpt} has ${COUNTS[count]}${count ? ", marked above" : ""}.`
+        ? `${given ? "" : "Right. "}GPT ${gpt} has ${COUNTS[count]}.`
         : `${right} of your 4 answers ${right === 1 ? "is" : "are"} right. ` +
             "Below each line stands an experiment that tells.",
     );
