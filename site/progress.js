@@ -64,7 +64,7 @@ for (const answers of questions) {
 addEventListener("tl:done", (event) => {
   const { target, detail } = /** @type {CustomEvent} */ (event);
   const { id } = /** @type {Element} */ (target).closest("section") ?? {};
-  if (detail.what === "found") keep((state) => (chapterOf(state).answers[`found ${id}`] = [0]));
+  if (detail?.what === "found") keep((state) => (chapterOf(state).answers[`found ${id}`] = [0]));
 });
 
 function showFound(given) {

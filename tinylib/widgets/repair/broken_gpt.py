@@ -183,7 +183,7 @@ class BrokenGPTTrainer(Trainer):
 
     @classmethod
     def limits(cls) -> Limits:
-        own: Limits = {"gpt": (0, len(STATES) - 1), "learns": (ALL, ONE)}
+        own: Limits = {"gpt": (0, len(STATES) - 1), "learns": (ALL, ONE), "rate": (1, 1)}
         return {**super().limits(), **own, "R": (1, T), "S": (1, T)}
 
     @classmethod
