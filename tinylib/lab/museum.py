@@ -465,6 +465,36 @@ def offsets(fed):  # how many tokens each step reads; the offset after each step
     return torch.stack(seen)
 
 
+def probabilities_sum_to_one(f, logits, draft, sharpness):
+    assert torch.allclose(f(logits, draft, sharpness).sum(), torch.tensor(1.0))
+
+
+def a_draft_that_is_not_sharpened_changes_nothing(f, logits, draft, sharpness):
+    assert torch.allclose(f(logits, draft, 1), logits.softmax(0))
+
+
+def a_sharpened_draft_changes_nothing(f, logits, draft, sharpness):
+    assert torch.allclose(f(logits, draft, 3), logits.softmax(0))
+
+
+@mistake(
+    "q = drawn → q = draft.softmax(0)",
+    [real("1 0.5 0"), real("0 1 0.5"), one(4, 1, 9)],
+    [
+        probabilities_sum_to_one,
+        a_draft_that_is_not_sharpened_changes_nothing,
+        a_sharpened_draft_changes_nothing,
+    ],
+)
+def written(logits, draft, sharpness):  # how probable each of three tokens is in the text
+    p = logits.softmax(0)
+    drawn = (sharpness * draft).softmax(0)  # what the draft proposes
+    q = drawn
+    kept = drawn * (p / q).clamp(max=1)
+    missing = (p - q).clamp(min=0)
+    return kept + (1 - kept.sum()) * missing / missing.sum().clamp(min=1e-9)
+
+
 # Losses and measures ---------------------------------------------------------------------------
 
 
