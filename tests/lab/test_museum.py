@@ -69,7 +69,7 @@ REFERENCE: dict[str, Callable[..., Tensor]] = {
         [torch.cat([cache[i], n[None]]) for i, n in zip(best, new, strict=True)]
     ),
     "offsets": lambda fed: fed.cumsum(0),
-    "written": lambda logits, draft, sharpness: logits.softmax(0),
+    "with_draft": lambda logits, draft, sharpness: logits.softmax(0),
     "padded_loss": without_padding,
     "mean_loss": without_padding,
     "next_token_loss": lambda logits, ids: -logits.log_softmax(-1)[torch.arange(3), ids[1:]].mean(),

@@ -486,7 +486,7 @@ def a_sharpened_draft_changes_nothing(f, logits, draft, sharpness):
         a_sharpened_draft_changes_nothing,
     ],
 )
-def written(logits, draft, sharpness):  # how probable each of three tokens is in the text
+def with_draft(logits, draft, sharpness):  # how probable each of three tokens is in the text
     p = logits.softmax(0)
     drawn = (sharpness * draft).softmax(0)  # what the draft proposes
     q = drawn
