@@ -2,6 +2,7 @@
 
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,7 +22,7 @@ from tinylib.lab.own_file import assemble, cut, imported
 
 WHOLE = assemble([*cut()[1]])
 STATES = list(product((False, True), repeat=len(LINES)))
-SIZES = {"V": 12, "max_len": 8, "D": 8, "H": 2, "layers": 2}
+SIZES: dict[str, Any] = {"V": 12, "max_len": 8, "D": 8, "H": 2, "layers": 2}
 
 
 def module(code: str):

@@ -465,7 +465,7 @@ def offsets(fed):  # how many tokens each step reads; the offset after each step
     return torch.stack(seen)
 
 
-def probabilities_sum_to_one(f, logits, draft, sharpness):
+def no_probability_is_lost(f, logits, draft, sharpness):
     assert torch.allclose(f(logits, draft, sharpness).sum(), torch.tensor(1.0))
 
 
@@ -481,7 +481,7 @@ def a_sharpened_draft_changes_nothing(f, logits, draft, sharpness):
     "q = drawn → q = draft.softmax(0)",
     [real("1 0.5 0"), real("0 1 0.5"), one(4, 1, 9)],
     [
-        probabilities_sum_to_one,
+        no_probability_is_lost,
         a_draft_that_is_not_sharpened_changes_nothing,
         a_sharpened_draft_changes_nothing,
     ],
