@@ -473,7 +473,6 @@ def test_a_file_that_does_not_fit_is_refused_and_the_run_stays(
 
 def test_a_run_is_kept_for_the_next_visit(visit: Visit, next_visit: Visit) -> None:
     visit.page.bring_to_front()
-    visit.renew()  # a run of the test before would be kept before the text is learned
     widget = short_writer(visit)
     text = TEXTS["English"]
     paste_own(widget, text)
