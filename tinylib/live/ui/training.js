@@ -469,7 +469,7 @@ function keeper(widget, { metadata, wrong, also, take, how = "" }, { at, stop, r
     type: "checkbox",
     change: async () => {
       held = { key: "", steps: 0 };
-      if (box.checked) return void keepNow();
+      if (box.checked) return void (at() > 0 && keepNow()); // of a worker, another run may be left
       try {
         const other = await forget(stem, known);
         announce(
