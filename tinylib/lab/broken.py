@@ -135,13 +135,12 @@ def broken_gpt(path: str | Path | None = None) -> ModuleType:
     A file that is there stays as it is. SyntaxError if it is no Python, ValueError if no UTF-8.
     """
     path = Path(path) if path else own_file.place().with_name("broken_gpt.py")
-    if not path.exists():
-        own_file.keep(path, broken_code())
+    if path.exists():
+        return own_file.imported(own_file.read(path.read_bytes(), path.name), path)
+    own_file.keep(path, broken_code())
+    if path.exists():  # else it has been said why not
         print(f"{path.name} is written: a GPT with four mistakes. Open it, and mend it.")
-    there = path.exists()  # not where nothing can be written
-    return own_file.imported(
-        own_file.read(path.read_bytes(), path.name) if there else broken_code(), path
-    )
+    return own_file.imported(broken_code(), path)
 
 
 class Diagnosis(NamedTuple):

@@ -6,7 +6,7 @@ import { action } from "../../live/ui/controls.js";
 import { AS_IS, h, setAttribute, setText } from "../../live/ui/dom.js";
 import { headMaps } from "../../live/ui/heads.js";
 import { wordMap } from "../../live/ui/maps.js";
-import { percent, times } from "../../live/ui/numbers.js";
+import { percent, times, whole } from "../../live/ui/numbers.js";
 import { folded, live } from "../../live/ui/parts.js";
 import { paint } from "../../live/ui/pixels.js";
 import { fillList, sentence } from "../../live/ui/sentences.js";
@@ -15,6 +15,7 @@ import { lossCurve, seeds, setting, settings, trainingBar } from "../../live/ui/
 export const program = trains("repair/broken_gpt_task.js");
 
 const H = 2; // heads of a block
+const LEARNS = ["all stories", "one story"];
 const COUNTS = [
   "no mistake",
   ...["one mistake", "two mistakes", "three mistakes", "four mistakes"].map(
@@ -51,15 +52,15 @@ function suspects(widget) {
 
 /** All stories, or a few words that it can know by heart. */
 function learned(widget) {
-  const { story } = widget.spec.facts;
-  const part = setting(widget, "learns", "it learns", ["all stories", "one story"]);
+  const { story, stories } = widget.spec.facts;
+  const part = setting(widget, "learns", "it learns", LEARNS);
   const note = h("p.note", { ...AS_IS });
   return {
     element: h("div.learns", part.element, note),
     shows: "inputs",
     update(inputs) {
       part.update(inputs);
-      setText(note, inputs.learns ? `“${story.join(" ")}”` : "1 000 little stories");
+      setText(note, inputs.learns ? `“${story.join(" ")}”` : `${whole(stories)} little stories`);
     },
   };
 }
@@ -76,12 +77,11 @@ const curve = Object.assign(
   (widget) => {
     const { entropy } = widget.spec.facts;
     const V = widget.spec.sentences.text.length;
-    const learns = ["all stories", "one story"];
     return lossCurve(widget, {
       top: 4.5,
       height: 80,
       name: (inputs) =>
-        `GPT ${inputs.gpt || "without mistakes"}, ${learns[inputs.learns]}, seed ${inputs.seed}`,
+        `GPT ${inputs.gpt || "without mistakes"}, ${LEARNS[inputs.learns]}, seed ${inputs.seed}`,
       rules: (inputs) => [
         [Math.log(V), `ln ${V}: all words alike`],
         ...(inputs.learns ? [] : [[entropy, `nobody can know more: ${entropy.toFixed(2)}`]]),
@@ -196,7 +196,7 @@ predictions.style = `
 .predictions span, .predictions .moved { color: var(--soft); }
 .predictions .changed { color: var(--vermilion); }
 .predictions .leaks .moved { color: var(--vermilion); font-weight: 600; }
-.predictions ~ .note, .column > .note:empty { min-height: 1.45em; }
+.scroll:has(.predictions) ~ .note { min-height: 1.45em; }
 .plane.loss ~ .runs li:nth-child(n + 3) { display: none; } /* so that nothing below moves */
 .ways { gap: 6px; }
 @container widget (max-width: 32.5rem) {
@@ -262,8 +262,6 @@ attention.style = `${headMaps.style}${wordMap.style}${folded.style}
 @container widget (min-width: 53.75rem) { .heads .layers { --map: 6.5rem; } }
 `;
 
-const NONE = [false, false, false, false];
-
 /** The reader's verdict on each of the four lines; once it is right, why. */
 function verdicts(widget) {
   const { lines, states } = widget.spec.facts;
@@ -305,7 +303,6 @@ function verdicts(widget) {
     show();
   };
   const show = () => {
-    if (!found && check.hidden) setText(outcome, "");
     rows.forEach(({ box, code, note, right, wrong, experiment, why, element }) => {
       setText(code, found && box.checked ? wrong : right);
       element.classList.toggle("faulty", found && box.checked);
@@ -317,7 +314,7 @@ function verdicts(widget) {
     next.hidden = !found;
     setText(next, `Take GPT ${after()}`);
   };
-  const clear = (marks = NONE) => {
+  const clear = (marks = []) => {
     [checks, found] = [0, false];
     rows.forEach(({ box }, i) => (box.checked = Boolean(marks[i])));
     setText(outcome, "");
@@ -336,8 +333,10 @@ function verdicts(widget) {
     restore: ({ verdicts: marks }) => clear([marks].flat()),
     reset: () => clear(),
     update(inputs) {
-      if (inputs.gpt !== gpt) clear(gpt === undefined ? rows.map(({ box }) => box.checked) : NONE);
+      const other = gpt !== undefined && inputs.gpt !== gpt;
       gpt = inputs.gpt;
+      if (other) clear();
+      else show();
       element.disabled = gpt === 0;
     },
   };

@@ -26,8 +26,6 @@ SIZES: dict[str, Any] = {"max_len": T, "D": 32, "H": 2, "layers": 2, "dropout": 
 STORIES = 1000
 ALL, ONE = 0, 1  # what is learned: all stories, or the first words of the first one
 WRITTEN = 12  # words
-ENTROPY = 0.6224
-"""Nats for each word of the stories, which no model can do without."""
 
 
 @cache
@@ -40,6 +38,13 @@ def stream() -> Int[Tensor, " N"]:
     """All stories behind each other, as ids."""
     words = [word for story in first_stories(STORIES) for word in story.words]
     return torch.tensor(vocabulary().ids(words))
+
+
+@cache
+def entropy() -> float:
+    """Nats for each word of the stories, which no model can do without: the grammar's own."""
+    stories = first_stories(STORIES)
+    return -sum(sum(story.log_probs[:-1]) for story in stories) / len(stream())
 
 
 def pool() -> bytes:
@@ -192,7 +197,8 @@ class BrokenGPTTrainer(Trainer):
             **super().facts(),
             "T": T,
             "written": WRITTEN,
-            "entropy": ENTROPY,
+            "entropy": round(entropy(), 4),
+            "stories": STORIES,
             "states": list(STATES),
             "lines": [dict(list(line._asdict().items())[:5]) for line in LINES],
             "story": vocabulary().words(stream()[: T + 1]),
