@@ -200,7 +200,9 @@ predictions.style = `
 .plane.loss ~ .runs li:nth-child(n + 3) { display: none; } /* so that nothing below moves */
 .ways { gap: 6px; }
 @container widget (max-width: 32.5rem) {
-  .predictions :is(th, td) { padding-right: 8px; line-height: 1.3; }
+  .predictions { width: 100%; font-size: var(--size-small); }
+  .predictions :is(th, td) { padding-right: 5px; line-height: 1.3; }
+  .predictions th { white-space: normal; }
   .predictions span { display: block; }
 }
 .again .known { display: none; } /* the same words */
