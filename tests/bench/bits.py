@@ -64,6 +64,22 @@ class ByteLinear(Int8Linear):
         return y if self.bias is None else y + self.bias
 
 
+class Rounded(nn.Linear):
+    """The weights of a byte, as numbers: what their rounding costs by itself."""
+
+    def __init__(self, layer: nn.Linear):
+        nn.Module.__init__(self)
+        weight = dequantise(*quantise(layer.weight.detach()))
+        self.weight, self.bias = nn.Parameter(weight, requires_grad=False), layer.bias
+
+
+class OneByte(Rounded):
+    """x with one byte and a scale for each token."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(dequantise(*quantise(x)))
+
+
 def layer_of(w: Tensor) -> nn.Linear:
     layer = nn.Linear(w.shape[1], w.shape[0], bias=False, device="meta")
     layer.weight = nn.Parameter(w, requires_grad=False)
@@ -232,7 +248,11 @@ def real_cost() -> dict[str, Any]:
         return negative_log_likelihood(model(ids[:, :-1]), ids[:, 1:]).mean().item()
 
     losses = {"32 bits": loss(model)}
+    losses["8 bits a row"] = loss(with_layers(deepcopy(model), Rounded))
     losses["8 bits a row, by Int8Linear"] = loss(smaller(deepcopy(model)))
+    losses["8 bits a row, one byte for x, a scale a token"] = loss(
+        with_layers(deepcopy(model), OneByte)
+    )
     losses["8 bits a row, one byte for x"] = loss(with_layers(model, ByteLinear))
     return {"largest_activation": max(largest), "losses": with_cost(losses)}
 

@@ -62,7 +62,7 @@ def test_other_code_that_computes_the_same_is_right() -> None:
     )
     assert "triu(1)" in code and "logits.mT" in code
     broken = module(code)
-    assert str(diagnose(broken)).startswith("It is as GPT 9 of 16: positions right")
+    assert str(diagnose(broken)).startswith("Of the four lines: positions right, mask right")
 
 
 def test_a_mistake_of_the_readers_own_is_none_of_the_states() -> None:
@@ -71,7 +71,9 @@ def test_a_mistake_of_the_readers_own_is_none_of_the_states() -> None:
     broken.next_token_loss = lambda model, tokens: 2 * right(model, tokens)
     assert diagnose(broken).wrong == (False, False, None, None)
     assert str(diagnose(broken)).startswith("Something else is wrong with the targets and the loss")
-    assert str(Diagnosis((True, False, True, False))).startswith("It is as GPT 13 of 16:")
+    assert str(Diagnosis((True, False, True, False))).endswith(
+        "positions wrong, mask right, targets wrong, loss right."
+    )
     with pytest.raises(ValueError, match="no GPT"):
         diagnose(object())
 
@@ -82,11 +84,13 @@ def test_a_file_is_written_once_and_mended_line_by_line(
     path = tmp_path / "broken_gpt.py"
     first = report(broken_gpt(path))
     assert "is written" in capsys.readouterr().out
-    assert "as GPT 4 of 16" in first and "there is none yet" in first
+    assert "mask wrong, targets wrong, loss wrong" in first and "there is none yet" in first
     assert path.read_text(encoding="utf-8") == broken_code()
     code = broken_code((False,) * len(LINES))
     path.write_text(code + cut()[1]["14"], encoding="utf-8")
-    assert report(broken_gpt(path)).startswith("It is as GPT 9 of 16")
+    assert report(broken_gpt(path)).startswith(
+        "Of the four lines: positions right, mask right, targets right"
+    )
     assert report(broken_gpt(path)).endswith("those without it, to 1e-5.")
     assert capsys.readouterr().out == ""
 

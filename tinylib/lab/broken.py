@@ -1,7 +1,7 @@
 """A GPT in which up to four lines are wrong, and what finds them.
 
     broken = broken_gpt()        broken_gpt.py, which has four mistakes, is written and imported
-    print(report(broken))        which of its four lines are wrong, as GPT 1 … 16; and its cache
+    print(report(broken))        which of its four lines are wrong: one of 16 states; and its cache
 
 The same four mistakes are switches of :class:`Suspect`, which the page of the broken GPT trains.
 """
@@ -40,8 +40,7 @@ LINES = (
         "positions",
         "x + self.w_pos[offset : offset + x.shape[-2]]",
         "x + self.w_pos[offset]",
-        "Train on one story. Then let it read one word at all places: are its predictions exactly "
-        "the same?",
+        "Let it read one word at all places: are its predictions exactly the same?",
         "Every place gets the first row of the table, so a word is the same wherever it stands.",
     ),
     SuspectLine(
@@ -74,11 +73,6 @@ LINES = (
         ),
     ),
 )
-STATES = (0, 4, 10, 1, 15, 6, 8, 3, 13, 0, 9, 2, 14, 5, 12, 7, 11)
-"""Of each GPT, which lines are wrong: bit i is that of ``LINES[i]``.
-
-The first is for comparison, and is right; GPTs 1 to 16 are all 16 states.
-"""
 
 
 # --- the model with four switches ----------------------------------------------------------------
@@ -156,12 +150,11 @@ class Diagnosis(NamedTuple):
                 f"Something else is wrong with the {' and the '.join(unknown)}: "
                 "this is none of the 16 states."
             )
-        number = STATES.index(sum(2**i for i, one in enumerate(self.wrong) if one), 1)
         found = [
             f"{name} {'wrong' if one else 'right'}"
             for name, one in zip(names, self.wrong, strict=True)
         ]
-        return f"It is as GPT {number} of 16: {', '.join(found)}."
+        return f"Of the four lines: {', '.join(found)}."
 
 
 @torch.no_grad()

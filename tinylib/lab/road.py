@@ -180,7 +180,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
         Milestone(
             "speed",
             "Writing faster",
-            "Which limits does a GPT write up to, and how does it get below them?",
+            "Which limits does a GPT write up to, and how does it get beyond them?",
             "each token waits until all parameters have been read from memory",
             "a weight takes one byte, and a small model writes ahead for a large one",
         ),

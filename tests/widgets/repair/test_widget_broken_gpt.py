@@ -107,7 +107,7 @@ def test_a_wrong_verdict_is_answered_by_experiments_and_can_be_given_up(widget: 
     expect(show).to_be_hidden()
     page.button(widget, "Check").click()
     show.click()
-    expect(status).to_contain_text("GPT 2 has two mistakes, marked above.")
+    expect(status).to_contain_text("GPT 2 has two mistakes, marked below.")
     page.button(widget, "Take GPT 3").click()
     expect(widget.get_by_label("the GPT")).to_have_value("GPT 3 of 16")
     expect(status).to_be_empty()

@@ -19,7 +19,7 @@ const LEARNS = ["all stories", "one story"];
 const COUNTS = [
   "no mistake",
   ...["one mistake", "two mistakes", "three mistakes", "four mistakes"].map(
-    (count) => `${count}, marked above`,
+    (count) => `${count}, marked below`,
   ),
 ];
 
@@ -69,7 +69,7 @@ learned.style = `
 .setup { display: flex; flex-wrap: wrap; gap: 8px 20px; align-items: center; }
 .setup .learns { display: flex; flex: 1 1 22rem; flex-wrap: wrap; gap: 4px 12px;
   align-items: center; }
-.learns .note { margin: 0; flex: 1 1 10rem; }
+.learns .note { margin: 0; flex: 1 1 10rem; min-height: 2.9em; align-content: center; }
 .setup .kind { display: flex; gap: 8px; align-items: center; }
 `;
 
@@ -325,8 +325,8 @@ function verdicts(widget) {
   const element = h(
     "fieldset.verdicts",
     h("legend", "Four lines as they should be. Which are different in this GPT?"),
+    h("div.bar", check, give, next, outcome), // above, so that answers do not move it
     h("ul", ...rows.map((row) => row.element)),
-    h("div.bar", check, give, next, outcome),
   );
   return {
     element,
@@ -347,7 +347,7 @@ verdicts.style = `
 .verdicts { border: 1px solid var(--line); border-radius: 8px; padding: 8px 14px 12px; margin: 0;
   min-width: 0; }
 .verdicts legend { font-weight: 600; font-size: var(--size-note); padding: 0 6px; }
-.verdicts ul { list-style: none; margin: 0 0 8px; padding: 0; display: grid; gap: 2px 20px;
+.verdicts ul { list-style: none; margin: 8px 0 0; padding: 0; display: grid; gap: 2px 20px;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); }
 .verdicts .toggle { flex-wrap: wrap; }
 .verdicts code { font-family: var(--mono); font-size: var(--size-small); overflow-wrap: anywhere; }
