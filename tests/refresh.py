@@ -7,7 +7,8 @@
 
 A refresh changes nothing on another x86 processor either. For that, cells compute in one thread and
 with the instructions that all of these processors have, so that a training goes the same way on
-each. And a picture that looks as the stored one does is not replaced, see `look_the_same`.
+each. A picture that looks as the stored one does is not replaced, see `look_the_same`; and a cell
+with the tag `measures` keeps its stored numbers, as long as it says the same about them.
 
 A chapter is written only after all of its cells have run as they should, and in one step: a
 failing cell or a kill leaves the old file as it was.
@@ -52,6 +53,7 @@ NOTEBOOK_METADATA = {
 # The same in all cells, so that a new cell does not change those after it. JupyterLab shows 0 as an
 # empty bracket; None would say that the cell has not run, and nbval refuses the outputs of such.
 HAS_RUN = 0
+MEASURES = "measures"  # the tag of a cell whose numbers depend on the machine: they are kept
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 SPOT = 5  # pixels, of pictures that are drawn at twice their size
@@ -291,11 +293,22 @@ def look_the_same(one: str, other: str) -> bool:
     return max(high for _, high in extremes) <= VISIBLE
 
 
-def restore_unchanged_pictures(notebook: NotebookNode, stored: NotebookNode) -> None:
-    """Put stored pictures in the place of new ones that look the same and say the same."""
+def wording(outputs: list[NotebookNode]) -> str:
+    """All that the outputs say in words, with one sign for each number."""
+    said = "".join(text for output in outputs for text in texts(output))
+    return re.sub(r" *\d[\d.,]*", "#", said)
+
+
+def restore_unchanged(notebook: NotebookNode, stored: NotebookNode) -> None:
+    """Put stored pictures in the place of new ones that look the same and say the same, and what
+    was measured on one machine in the place of what another one measures."""
     before = {cell.id: cell for cell in stored.cells if cell.cell_type == "code"}
     for cell in notebook.cells:
         if cell.cell_type != "code" or cell.id not in before:
+            continue
+        if MEASURES in cell.metadata.get("tags", []):
+            if wording(cell.outputs) == wording(before[cell.id].outputs):
+                cell.outputs = before[cell.id].outputs
             continue
         for new, old in zip(cell.outputs, before[cell.id].outputs, strict=False):
             png, kept = (output.get("data", {}).get("image/png") for output in (new, old))
@@ -313,7 +326,7 @@ def refresh(path: Path) -> str | None:
         execute(notebook)
     except RuntimeError as error:
         return f"{path.stem}: {error}"
-    restore_unchanged_pictures(notebook, stored)
+    restore_unchanged(notebook, stored)
     text = canonical(notebook, path.stem)
     if found := list(problems(notebook)):
         return "\n".join(f"{path.stem}: {problem}" for problem in found)

@@ -52,6 +52,7 @@ STEMS = {*CONCEPTS, *CHAPTERS_WITHOUT_MODULE} - WITHOUT_CHAPTER
 TAGS = {f"{do}-{what}" for do in ("hide", "remove") for what in ("cell", "input", "output")}
 # What a training prints depends on the processor; a hidden cell checks what it may be.
 TAGS.add("nbval-ignore-output")
+TAGS.add("measures")  # and a time on the machine, so a refresh keeps the stored one
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))

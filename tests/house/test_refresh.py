@@ -22,7 +22,7 @@ from refresh import (
     look_the_same,
     problems,
     refresh,
-    restore_unchanged_pictures,
+    restore_unchanged,
     set_up_cell,
 )
 
@@ -186,6 +186,24 @@ def test_a_stored_picture_stays_if_the_new_one_looks_the_same() -> None:
 
     stored, again = chapter(picture(), picture()), chapter(picture(5e-4), picture(0.1))
     moved = again.cells[0].outputs[1].data["image/png"]
-    restore_unchanged_pictures(again, stored)
+    restore_unchanged(again, stored)
     pngs = [output.data["image/png"] for output in again.cells[0].outputs]
     assert pngs == [picture(), moved]
+
+
+def test_what_a_machine_measures_stays_if_only_its_numbers_differ() -> None:
+    def chapter(tags: list[str], *texts: str) -> nbformat.NotebookNode:
+        outputs = [new_output("stream", name="stdout", text=text) for text in texts]
+        cell = new_code_cell("measure()", id="rate", outputs=outputs, metadata={"tags": tags})
+        return new_notebook(cells=[cell])
+
+    stored = chapter(["measures"], "20 GB a second\n   40.5 tokens\n")
+    for tags, *texts, kept in (
+        (["measures"], "9 GB a second\n", "  118 tokens\n", True),
+        (["measures"], "9 GB a second\n  118 words\n", False),
+        ([], "9 GB a second\n   12 tokens\n", False),
+    ):
+        again = chapter(tags, *texts)
+        new = again.cells[0].outputs
+        restore_unchanged(again, stored)
+        assert again.cells[0].outputs == (stored.cells[0].outputs if kept else new)
