@@ -135,6 +135,32 @@ def trained(
         )
 
 
+def ragged(i: int) -> Tensor:
+    """Batches that four processes cannot share alike; later the last one is still smaller."""
+    return padded_later(i)[: B if i < 8 else B - 1]
+
+
+UNLIKE: dict[str, dict[str, Any]] = {
+    "targets": {"batch": ragged, "loss": PADDED},
+    "rows": {"batch": ragged, "loss": by_rows},
+}
+
+
+class Stopped(Exception):
+    """What a training ends with that is killed."""
+
+
+def until(stop: int) -> Callable[[int], Tensor]:
+    """The ragged batches up to a step at which the process is killed."""
+
+    def batch(i: int) -> Tensor:
+        if i == stop:
+            raise Stopped
+        return ragged(i)
+
+    return batch
+
+
 TIMES = (
     {"product": 0.5, "highest": 0.06, "medium": 0.04, "bf16": 0.03, "bf16-fused": 0.05},
     {"product": 1.5, "highest": 0.06, "medium": 0.07, "bf16": 0.54, "bf16-fused": 0.08},
@@ -156,6 +182,15 @@ def noted(runs: dict[str, Callable[[], None]], times: dict[str, float]) -> dict[
     return {name: times[name] for name in runs}
 
 
+def work_of_four(folder: Path) -> None:
+    """One of four processes: it goes on for one, up to step 10."""
+    with processes.joined():
+        found = {name: trained(writer(), **how).losses for name, how in UNLIKE.items()}
+        with pytest.raises(Stopped):
+            trained(writer(), folder / "run", batch=until(10), loss=PADDED)
+        (folder / f"{processes.rank()}.json").write_text(json.dumps(found))
+
+
 def work(folder: Path) -> None:
     """One of several processes: it follows a recipe, and notes what it has seen."""
     command.CACHE, weights.FOLDER = folder / "cache", folder / "weights"
@@ -172,7 +207,7 @@ def work(folder: Path) -> None:
         attempts: dict[str, dict[str, Any]] = {
             "worth": {"loss": weighted},
             "uncounted": {"batch": padded_later, "loss": bigrams},
-            "odd": {"batch": lambda i: windows(i)[:5]},
+            "few": {"batch": lambda i: windows(i)[:1]},
         }
         for name, how in attempts.items():
             try:
@@ -209,16 +244,35 @@ def work(folder: Path) -> None:
     sys.exit(command.main(["trial"]))
 
 
-def test_two_processes_are_one(tmp_path: Path) -> None:
-    """Curves, weights, files, also with pads; a loss that no weights make right is refused."""
-    command = "-m torch.distributed.run --standalone --nproc-per-node 2".split()
+def torchrun(number: int, folder: Path) -> "subprocess.CompletedProcess[str]":
+    command = f"-m torch.distributed.run --standalone --nproc-per-node {number}".split()
     run = subprocess.run(
-        [sys.executable, *command, __file__, str(tmp_path)],
+        [sys.executable, *command, __file__, str(folder)],
         env={**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
     )
     assert run.returncode == 0, run.stderr
+    return run
+
+
+def test_four_processes_share_unlike_batches_and_go_on_for_one(tmp_path: Path) -> None:
+    """A run of one process, killed at step 6, goes on in four, is killed, and ends in one."""
+    with pytest.raises(Stopped):
+        trained(writer(), tmp_path / "run", batch=until(6), loss=PADDED, show=False)
+    torchrun(4, tmp_path)
+    found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(4)]
+    assert found == [found[0]] * 4
+    whole = {name: trained(writer(), **how, show=False).losses for name, how in UNLIKE.items()}
+    for name, losses in whole.items():
+        assert found[0][name] == pytest.approx(losses, rel=1e-5), name
+    run = trained(writer(), tmp_path / "run", batch=ragged, loss=PADDED, show=False)
+    assert run.resumed == 8 and run.losses == pytest.approx(whole["targets"], rel=1e-5)
+
+
+def test_two_processes_are_one(tmp_path: Path) -> None:
+    """Curves, weights, files, also with pads; a loss that no weights make right is refused."""
+    run = torchrun(2, tmp_path)
     found, other = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
     assert found == other, "both know the same"
     model = writer()
@@ -242,7 +296,7 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
     for name in ("worth", "uncounted"):
         assert "a loss that is a mean over targets or rows" in found["refused"][name]
     assert "/busy is in use by process " in found["refused"]["busy"], "both are told"
-    assert "2 processes cannot share a batch of 5 rows alike" in found["refused"]["odd"]
+    assert "2 processes cannot share a batch of 1 rows" in found["refused"]["few"]
 
     chosen, rows = found["chosen"]
     assert rows == [2] * len(precision.SETTINGS), "of four"
@@ -294,21 +348,22 @@ HOLDERS: list[Callable[[Tensor], Any]] = [
 
 
 @pytest.mark.parametrize("hold", HOLDERS)
-@pytest.mark.parametrize("number", [1, 2, 3, 6])
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 6])
 def test_rows_are_shared_in_order(hold: Callable[[Tensor], Any], number: int) -> None:
     """All parts one behind the other are the batch, and each is held as the batch is."""
     x = torch.arange(float(B * 5)).view(B, 5)
     parts = [processes.rows(hold(x), rank, number) for rank in range(number)]
     assert {type(part) for part in parts} == {type(hold(x))}
     tensors = [next(processes.tensors_in(part)) for part in parts]
-    assert [len(t) for t in tensors] == [B // number] * number
+    sizes = [len(t) for t in tensors]
+    assert sizes == sorted(sizes, reverse=True) and sizes[0] - sizes[-1] <= 1
     assert torch.equal(torch.cat(tensors), x)
 
 
 def test_rows_that_cannot_be_shared_are_refused() -> None:
-    with pytest.raises(ValueError, match="4 processes cannot share a batch of 6 rows alike"):
-        processes.rows(torch.zeros(6, 5), 0, 4)
+    with pytest.raises(ValueError, match="7 processes cannot share a batch of 6 rows"):
+        processes.rows(torch.zeros(6, 5), 0, 7)
 
 
 if __name__ == "__main__":
-    work(Path(sys.argv[1]))
+    {"2": work, "4": work_of_four}[os.environ["WORLD_SIZE"]](Path(sys.argv[1]))

@@ -120,11 +120,11 @@ def shared(model: Model, loss: Callable[[Model, Data], Tensor]) -> Callable[[Mod
 
     Of n processes the r-th has $c_r$ of the batch's C targets. Its loss is weighed by
     $n\,c_r/C$: then $\frac{1}{n}\sum_r n\frac{c_r}{C} loss_r$ is the mean over all targets, even
-    if the rows are padded, and so is its gradient.
+    if the rows are padded or cannot be shared alike, and so is its gradient.
 
     In the first batches, the whole batch's loss is computed, too, and compared with that mean;
     later it is only where the $c_r$ differ, until such a batch has shown that the loss is a mean
-    over targets. If it is one over rows, the weights are 1. ValueError if neither is so.
+    over targets. If it is one over rows, these are counted. ValueError if neither is so.
     """
     if number() == 1:
         return loss
@@ -140,12 +140,14 @@ def shared(model: Model, loss: Callable[[Model, Data], Tensor]) -> Callable[[Mod
         value = together(shard)
         counts = _counts(inner.targets)
         known = all(count >= 0 for count in counts) and sum(counts) > 0
-        weight = number() * counts[rank()] / sum(counts) if known else 1.0
+        size = next((len(tensor) for tensor in tensors_in(shard) if tensor.ndim), 1)
+        plain = _share(_counts(size))
+        weight = _share(counts) if known else plain
         differ = len(set(counts)) > 1
         if left or not known or (differ and not proven):
-            by_targets, by_rows = _tried(model, loss, data, shard, weight)
+            by_targets, by_rows = _tried(model, loss, data, shard, (weight, plain))
             proven = proven or (differ and by_targets and not by_rows)
-            weight = weight if by_targets else 1.0
+            weight = weight if by_targets else plain
             left = max(0, left - 1)
         return value * weight
 
@@ -160,20 +162,29 @@ def _counts(count: int | None) -> list[float]:
     return counts.tolist()
 
 
+def _share(counts: list[float]) -> float:
+    """This process's share of what all have counted, times their number: 1 if all have as much."""
+    return number() * counts[rank()] / sum(counts)
+
+
 def _tried(
-    model: Model, loss: Callable[[Model, Data], Tensor], data: Data, shard: Data, weight: float
+    model: Model,
+    loss: Callable[[Model, Data], Tensor],
+    data: Data,
+    shard: Data,
+    weights: tuple[float, float],
 ) -> tuple[bool, bool]:
-    """Is the loss of the batch the weighed mean of its parts', and is it the plain one?"""
+    """Is the loss of the batch the mean of its parts', weighed by targets, and if by rows?"""
     with eval_mode(model), torch.random.fork_rng(devices=[]):
         whole, part = mean(float(loss(model, data))), float(loss(model, shard))
-    means = mean(part * weight), mean(part)
+    means = mean(part * weights[0]), mean(part * weights[1])
     margin = 5e-6 * max(1.0, abs(whole))  # the roundings of bf16 make 2e-7
     by_targets, by_rows = (not abs(whole - value) > margin for value in means)
     if not (by_targets or by_rows):
         raise ValueError(
             f"the loss of a batch is {whole:.7g}, the mean of its {number()} parts' {means[0]:.7g} "
-            f"if weighed by their targets, else {means[1]:.7g}: several processes need a loss that "
-            "is a mean over targets or rows; train in one process"
+            f"if weighed by their targets, {means[1]:.7g} if by their rows: several processes need "
+            "a loss that is a mean over targets or rows; train in one process"
         )
     return by_targets, by_rows
 
@@ -192,21 +203,21 @@ def tensors_in(data: object) -> Iterator[Tensor]:
 
 
 def rows(data: Any, rank: int, number: int) -> Any:
-    """The rank-th of `number` equal parts of every tensor's rows, in what holds them.
+    """The rank-th of `number` parts of every tensor's rows, in what holds them.
 
-    That may be tuples, lists, dictionaries and dataclasses. ValueError if they cannot be equal.
+    That may be tuples, lists, dictionaries and dataclasses. If the parts cannot be equal, the first
+    ones have a row more. ValueError if there are fewer rows than processes.
     """
 
     def shard(tensor: Tensor) -> Tensor:
         if not tensor.ndim:
             return tensor
-        count, left = divmod(len(tensor), number)
-        if left:
+        if len(tensor) < number:
             raise ValueError(
-                f"{number} processes cannot share a batch of {len(tensor)} rows alike: "
-                f"make it a multiple of {number}, or start another number of processes"
+                f"{number} processes cannot share a batch of {len(tensor)} rows: "
+                "make the batch larger, or start fewer processes"
             )
-        return tensor[rank * count : (rank + 1) * count]
+        return tensor.tensor_split(number)[rank]
 
     return changed(data, shard)
 
