@@ -93,6 +93,7 @@ NAMES = {
     "kv_cache.KVCache": "KV cache",
     "speculative.acceptance": "Acceptance probability (speculative decoding)",
     "speculative.residual": "Residual distribution (speculative decoding)",
+    "rolling_cache.RollingCache": "Rolling cache (attention sinks)",
     "quantisation.quantise": "Quantisation (absmax, int8)",
     "quantisation.dequantise": "Dequantisation",
     "real_model.SwiGLU": "SwiGLU (gated feed-forward network)",
@@ -122,7 +123,7 @@ WITHOUT = {
         quantisation.Int8Linear quantisation.smaller""",
     "It repeats a step of the page until a text has ended.": """
         decoding.beam generation.choose_next generation.generate generation.beam_search
-        speculative.verify speculative.speculate""",
+        speculative.verify speculative.speculate rolling_cache.write_on""",
     "It computes a formula of the page faster, or on other inputs.": """
         bleu.sentence_bleu bleu.corpus_bleu seq2seq.read_packed seq2seq.teacher_forcing
         self_attention.causal_and fast_attention.fused_attend fast_attention.short_causal_attend
@@ -137,7 +138,7 @@ WITHOUT = {
         decoding.first_tokens decoding.next_step decoding.at_least_float32
         kv_cache.reserve_caches fast_merges.Row encoder_decoder.on_accelerator
         inside_gpt.read_stream induction.induction_places real_model.share_heads
-        speculative.CachedReader speculative.reader_of""",
+        speculative.CachedReader speculative.reader_of rolling_cache.rolling_caches""",
     "It names a vector inside a model, or puts another one there.": """
         inside_gpt.Site inside_gpt.stream_site inside_gpt.head_site inside_gpt.patch_from
         inside_gpt.ablate inside_gpt.replaced hooks""",
@@ -176,6 +177,9 @@ TESTS = {
     "generation.apply_temperature": "test_generation.py::test_temperature_divides_the_logits",
     "speculative.acceptance": "test_speculative.py::test_both_tokens_come_as_the_model_says",
     "speculative.residual": "test_speculative.py::test_both_tokens_come_as_the_model_says",
+    "rolling_cache.RollingCache": (
+        "test_rolling_cache.py::test_the_first_tokens_stay_and_of_the_others_the_newest"
+    ),
 }
 
 MATH = r"\$[^$]+\$"

@@ -30,13 +30,13 @@ CONCEPTS = """
     attention_cost self_attention fast_attention kv_cache positional_encoding
     multi_head_attention synthesizer normalization feed_forward transformer_block transformer
     fast_modules fast_merges tokens gpt inside_gpt induction generation speculative
-    quantisation real_model
+    rolling_cache quantisation real_model
 """.split()
 # Concepts that are taught in another chapter's pages.
 WITHOUT_CHAPTER = set(
     """
     checks hooks bleu attention_cost fast_attention fast_merges fast_modules normalization
-    feed_forward induction speculative synthesizer quantisation
+    feed_forward induction speculative rolling_cache synthesizer quantisation
     """.split()
 )
 # Chapters that are not about one module.

@@ -124,18 +124,21 @@ def test_a_model_writes_on_from_a_text() -> None:
 
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
 @pytest.mark.parametrize("text", ["ab", "abcabca", "abc" * 9])
-def test_beyond_its_context_a_model_reads_the_last_tokens(positions: str, text: str) -> None:
+def test_beyond_its_context_a_model_reads_its_second_half_again(positions: str, text: str) -> None:
     config = GPTConfig(3, max_len=7, D=6, H=1, layers=2, dropout=0.0, positions=positions)
     torch.manual_seed(3)
     characters = Characters("abc")
     writer = LanguageModel(GPT(config).eval(), characters)
     for sampling in (None, Sampling(1.5)):
-        ids, u = writer.ids(text), uniform(1, 9)
-        for n in range(9):
-            logits = writer.model(ids[:, -7:])[:, -1]
+        ids, u = writer.ids(text), uniform(1, 19)
+        window = ids[:, -7:]
+        for n in range(19):
+            logits = writer.model(window)[:, -1]
             token = choose_next(logits, sampling, torch.tensor([u[n]]))
-            ids = torch.cat([ids, token[:, None]], dim=1)
-        assert writer.write(text, 9, sampling) == characters.text(ids[0, len(text) :])
+            ids, window = (torch.cat([x, token[:, None]], dim=1) for x in (ids, window))
+            if window.shape[1] > 7:
+                window = window[:, -3:]
+        assert writer.write(text, 19, sampling) == characters.text(ids[0, len(text) :])
     letters = LanguageModel(GPT(config._replace(max_len=1)).eval(), Characters("abc"))
     assert len(letters.write("abc", 5)) == 5
 

@@ -182,7 +182,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
             "Writing faster",
             "Which limits does a GPT write up to, and how does it get beyond them?",
             "each token waits until all parameters have been read from memory",
-            "a weight takes one byte, and a small model writes ahead for a large one",
+            "a weight takes one byte, a small model writes ahead, and the cache drops old tokens",
         ),
         Milestone(
             "training",

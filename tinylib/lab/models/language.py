@@ -18,6 +18,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from tinylib.checks import check_positive
 from tinylib.generation import Sampling, generate
 from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
 from tinylib.hooks import in_eval_mode
@@ -103,20 +104,21 @@ class LanguageModel(NamedTuple):
         """How the model goes on with the text, ``length`` tokens or up to the one that ends texts.
 
         :func:`tinylib.generation.generate`, with :func:`uniform` numbers for the draws. Of a text
-        that is longer than the model's context only the last ``max_len`` tokens are read, each time
-        all of them, which takes longer than with a cache. Errors are those of both functions.
+        that is longer than the model's context only the last ``max_len`` tokens are read. Whenever
+        the context is full, its second half is read again and gone on from, so the time that a
+        token takes does not grow. Errors are those of both functions.
         """
-        ids, context = self.ids(text), self.model.config.max_len
-        ids = ids[:, -context:]
-        u = torch.tensor([uniform(seed, length)], device=ids.device)
-        room = min(length, context + 1 - ids.shape[1])
-        new = generate(self.model, ids, room, sampling, u[:, :room], eos=self.eos)
-        for n in range(room, length):
-            if self.eos is not None and (new == self.eos).any():
-                break
-            window = torch.cat([ids, new], dim=1)[:, -context:]
-            token = generate(self.model, window, 1, sampling, u[:, n : n + 1], eos=self.eos)
-            new = torch.cat([new, token], dim=1)
+        check_positive(length=length)
+        context = self.model.config.max_len
+        ids = self.ids(text)[:, -context:]
+        u, new = torch.tensor([uniform(seed, length)], device=ids.device), ids[:, :0]
+        while (n := new.shape[1]) < length and self.eos not in new[0].tolist():
+            window = torch.cat([ids, new], dim=1)
+            if window.shape[1] > context:
+                window = window[:, -max(1, context // 2) :]
+            room = min(length - n, context + 1 - window.shape[1])
+            part = generate(self.model, window, room, sampling, u[:, n : n + room], eos=self.eos)
+            new = torch.cat([new, part], dim=1)
         written = new[0].tolist()
         if isinstance(self.tokens, Vocabulary):
             return " ".join(self.tokens.words(written))
