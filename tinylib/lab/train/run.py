@@ -13,6 +13,7 @@ class Fit:
 
     The first ``resumed`` steps were taken by an earlier call, and come from its checkpoint. If
     that are all, nothing was trained. An ``interrupted`` run has fewer steps than were asked for.
+    Of the ``seconds``, the first loss took ``compiling``, if it was compiled.
     """
 
     losses: list[float] = field(default_factory=list)
@@ -20,6 +21,7 @@ class Fit:
     seconds: float = 0.0
     resumed: int = field(default=0, compare=False)
     interrupted: bool = field(default=False, compare=False)
+    compiling: float = field(default=0.0, compare=False)
 
     @property
     def best(self) -> int:
