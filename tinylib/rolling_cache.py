@@ -39,7 +39,7 @@ class RollingCache(ReservedCache):
             return
         first, end = self.sinks, self.length - n
         later = slice(first + n, self.length)
-        # Each as a text of one token, since all turn by one angle.
+        # All turn by the same angle, as if each were a text of one token.
         each = self.keys[:, later].unsqueeze(-2)
         self.keys[:, first:end] = rotate(each, -n * self.theta).squeeze(-2)
         self.values[:, first:end] = self.values[:, later].clone()

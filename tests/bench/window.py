@@ -78,10 +78,10 @@ def stale(sinks: int, model: GPT, text: Tensor, room: int) -> Tensor:
 
 
 METHODS: dict[str, Method] = {
-    "the window is read again": again,
-    "its second half is read again": half_again,
-    "the oldest row is dropped": partial(dropped, 0),
-    "the oldest row but the first four": partial(dropped, 4),
+    "1 all again": again,
+    "2 half again": half_again,
+    "3 drop": partial(dropped, 0),
+    "4 drop, keep four": partial(dropped, 4),
 }
 
 

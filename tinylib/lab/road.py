@@ -180,7 +180,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
         Milestone(
             "speed",
             "Writing faster",
-            "Which limits does a GPT write up to, and how does it get beyond them?",
+            "What limits how fast and how far a GPT writes, and how does it get beyond?",
             "each token waits until all parameters have been read from memory",
             "a weight takes one byte, a small model writes ahead, and the cache drops old tokens",
         ),
