@@ -27,7 +27,6 @@ from test_files import room_for
 from torch import Tensor, nn
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
-from tinylib.lab.recipes.language_models import MODERN
 from tinylib.lab.train import loop, progress, weights
 from tinylib.lab.train.checkpoint import copies
 from tinylib.lab.train.files import InUse
@@ -526,72 +525,6 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
         path.write_bytes(flipped)
         with pytest.raises(ValueError, match=r"is damaged: its checksum is not .* Delete it"):
             trained(checkpoint=path)
-
-
-# --- compiled ----------------------------------------------------------------------------------
-
-SMALL_GPT = GPTConfig(5, max_len=8, D=8, H=2, layers=2, dropout=0.0)
-
-
-def texts(i: int) -> Tensor:
-    return torch.randint(SMALL_GPT.V, (B, SMALL_GPT.max_len + 1))
-
-
-@pytest.mark.parametrize("form", [{}, MODERN], ids=["GPT-2's form", "today's form"])
-def test_a_compiled_run_is_the_same_and_compiled_once(
-    form: dict[str, Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Without the last stage, for which a machine may have no compiler. It says what it took."""
-    graphs: list[object] = []
-
-    def backend(graph: Any, inputs: Any) -> Any:
-        graphs.append(graph)
-        return graph.forward
-
-    torch._dynamo.reset()
-    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
-    how: dict[str, Any] = {"loss": next_token_loss, "batch": texts, "show": True}
-
-    def writer() -> GPT:
-        torch.manual_seed(0)
-        return GPT(SMALL_GPT._replace(**form))
-
-    plain = trained(writer(), **how)
-    assert plain.compiling == 0 and "compiled" not in capsys.readouterr().err
-    run = trained(writer(), compile=True, **how)
-    assert run.losses == pytest.approx(plain.losses, rel=1e-5)
-    assert len(graphs) == 1, "no part is left out, and no step compiles anew"
-    assert 0 < run.compiling < run.seconds
-    assert "the loss was compiled in" in capsys.readouterr().err
-
-    def until_nine(i: int) -> Tensor:
-        if i == 9:
-            raise Stop
-        return texts(i)
-
-    with pytest.raises(Stop):
-        trained(writer(), checkpoint=tmp_path / "run", **how | {"batch": until_nine})
-    again = trained(writer(), checkpoint=tmp_path / "run", compile=True, **how)
-    assert again.resumed == 8 and again.losses == pytest.approx(plain.losses, rel=1e-5)
-
-
-@pytest.mark.filterwarnings("ignore:`torch.jit.script_method`")  # torch's own, as it is loaded
-def test_without_a_compiler_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch._inductor.config as inductor
-
-    torch._dynamo.reset()
-    with (
-        inductor.patch({"cpp.cxx": ("/no/such/compiler",), "fx_graph_cache": False}),
-        pytest.raises(RuntimeError, match=r"install a C\+\+ compiler, such as g\+\+, or train"),
-    ):
-        trained(compile=True)
-    torch._dynamo.reset()
-    monkeypatch.setattr(loop.processes, "number", lambda: 2)
-    with pytest.raises(ValueError, match="compile=True is for one process"):
-        trained(compile=True)
 
 
 # --- two runs at once ----------------------------------------------------------------------------
