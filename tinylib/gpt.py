@@ -12,7 +12,7 @@ from tinylib.feed_forward import FeedForward, gelu, gelu_tanh
 from tinylib.kv_cache import Cache, Caches, KVCache
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.normalization import LayerNorm, RMSNorm
-from tinylib.positional_encoding import LearnedPositions, angles, rotate
+from tinylib.positional_encoding import LearnedPositions, Rotation, rotate, rotation
 from tinylib.seq2seq import negative_log_likelihood
 
 
@@ -78,18 +78,18 @@ class Block(nn.Module):
         self,
         x: Float[Tensor, "*B T D"],
         cache: Cache | None = None,
-        theta: Float[Tensor, "T D/2"] | None = None,
+        turn: Rotation | None = None,
         mask: Bool[Tensor, "*B 1 S"] | None = None,
     ) -> tuple[Float[Tensor, "*B T D"], KVCache]:
         """The ``cache`` holds the tokens before these T, if any.
 
-        ``theta`` turns queries and keys, if positions are rotary; ``mask`` is
-        False where a key is none. The cache that is returned holds these
+        ``turn`` rotates queries and keys, if positions are rotary; ``mask``
+        is False where a key is none. The cache that is returned holds these
         tokens, too, and is to be given next time.
         """
         q, k, v = self.attention.project(self.attention_norm(x))
-        if theta is not None:
-            q, k = rotate(q, theta), rotate(k, theta)
+        if turn is not None:
+            q, k = rotate(q, turn), rotate(k, turn)
         cache = KVCache(k, v) if cache is None else cache.append(k, v)
         z = self.attention.attend(q, cache.keys, cache.values, mask)
         x = x + self.dropout(z)
@@ -153,29 +153,28 @@ class GPT(nn.Module):
         alone. ValueError if the text is too long, or a token unknown.
         """
         offset = caches[0].length if caches else 0
-        x, theta = self.embed(tokens, offset, pads)
+        x, turn = self.embed(tokens, offset, pads)
         S, mask = offset + tokens.shape[-1], None
         longer: list[KVCache] = []
         if pads is not None:
             mask = torch.arange(S, device=x.device) >= pads[:, None, None]
         for i, block in enumerate(self.blocks):
-            x, cache = block(x, caches[i] if caches else None, theta, mask)
+            x, cache = block(x, caches[i] if caches else None, turn, mask)
             longer.append(cache)
         x = self.norm(x[:, -1:] if last else x)
         return self.output(x), tuple(longer)
 
     def embed(
         self, tokens: Int[Tensor, "B T"], offset: int, pads: Int[Tensor, " B"] | None
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "T D/2"] | None]:
-        """Embeddings with learned positions, or with the angles of rotary."""
+    ) -> tuple[Float[Tensor, "B T D"], Rotation | None]:
+        """Embeddings with learned positions, or with the rotation of rotary ones."""
         T, config = tokens.shape[-1], self.config
         check_length(offset + T, config.max_len)
         x = self.embedding(tokens)
         if config.positions == "learned":
             return self.dropout(self.positions(x, offset, pads)), None
         # The same angles for every head; a distance does not mind the pads.
-        theta = angles(T, config.D // config.H, offset, device=x.device)
-        return self.dropout(x), theta.repeat(1, config.H)
+        return self.dropout(x), rotation(T, config.D, config.H, offset, 10_000.0, x)
 
 
 def next_token_loss(

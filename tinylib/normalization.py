@@ -4,7 +4,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tinylib.checks import traced
 from tinylib.decoding import at_least_float32
+
+EXACT = torch.float32, torch.float64
 
 
 def layer_norm(
@@ -62,4 +65,9 @@ class RMSNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
-        return nn.functional.rms_norm(x, x.shape[-1:], self.weight, self.eps)
+        w = self.weight
+        if not x.is_cpu or x.dtype not in EXACT or traced():
+            return nn.functional.rms_norm(x, w.shape, w, self.eps)
+        norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+        eps = norm.new_full((), self.eps)
+        return x * torch.addcmul(eps, norm, norm, value=1 / len(w)).rsqrt_() * w

@@ -17,7 +17,7 @@ from tinylib.gpt import GPT
 from tinylib.kv_cache import Cache, KVCache
 from tinylib.multi_head_attention import MultiHeadAttention, split_heads
 from tinylib.normalization import RMSNorm
-from tinylib.positional_encoding import angles, rotate
+from tinylib.positional_encoding import Rotation, rotate, rotation
 
 
 class LlamaConfig(NamedTuple):
@@ -139,12 +139,12 @@ class LlamaBlock(nn.Module):
         self,
         x: Float[Tensor, "*B T D"],
         cache: Cache | None,
-        theta: Float[Tensor, "T D/2"],
+        turn: Rotation,
         mask: Bool[Tensor, "*B 1 S"] | None = None,
     ) -> tuple[Float[Tensor, "*B T D"], KVCache]:
         """As that of GPT's block; the cached keys are turned, and not shared yet."""
         q, k, v = self.attention.project(self.attention_norm(x))
-        q, k = rotate(q, theta), rotate(k, theta[:, : k.shape[-1] // 2])
+        q, k = rotate(q, turn), rotate(k, turn[:, : k.shape[-1] // 2])
         cache = KVCache(k, v) if cache is None else cache.append(k, v)
         x = x + self.attention.attend(q, cache.keys, cache.values, mask)
         return x + self.feed_forward(self.feed_forward_norm(x)), cache
@@ -171,10 +171,9 @@ class Llama(GPT):
 
     def embed(
         self, tokens: Int[Tensor, "B T"], offset: int, pads: Int[Tensor, " B"] | None
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "T D/2"]]:
-        """Embeddings, and the angles that turn the queries of all heads."""
+    ) -> tuple[Float[Tensor, "B T D"], Rotation]:
+        """Embeddings, and the rotation of the queries of all heads."""
         T, config = tokens.shape[-1], self.config
         check_length(offset + T, config.max_len)
         x = self.dropout(self.embedding(tokens))  # `inside_gpt` looks for this name
-        theta = angles(T, config.D // config.H, offset, config.base, x.device)
-        return x, theta.repeat(1, config.H)
+        return x, rotation(T, config.D, config.H, offset, config.base, x)
