@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Inexact, Int
 from torch import Tensor, nn
 
 from tinylib.checks import check_length, check_positive, check_some
@@ -12,7 +12,7 @@ from tinylib.feed_forward import FeedForward, gelu, gelu_tanh
 from tinylib.kv_cache import Cache, Caches, KVCache
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.normalization import LayerNorm, RMSNorm
-from tinylib.positional_encoding import LearnedPositions, Rotation, rotate, rotation
+from tinylib.positional_encoding import LearnedPositions, rotate, rotation
 from tinylib.seq2seq import negative_log_likelihood
 
 
@@ -78,7 +78,7 @@ class Block(nn.Module):
         self,
         x: Float[Tensor, "*B T D"],
         cache: Cache | None = None,
-        turn: Rotation | None = None,
+        turn: Inexact[Tensor, "T D/2"] | None = None,
         mask: Bool[Tensor, "*B 1 S"] | None = None,
     ) -> tuple[Float[Tensor, "*B T D"], KVCache]:
         """The ``cache`` holds the tokens before these T, if any.
@@ -166,7 +166,7 @@ class GPT(nn.Module):
 
     def embed(
         self, tokens: Int[Tensor, "B T"], offset: int, pads: Int[Tensor, " B"] | None
-    ) -> tuple[Float[Tensor, "B T D"], Rotation | None]:
+    ) -> tuple[Float[Tensor, "B T D"], Inexact[Tensor, "T D/2"] | None]:
         """Embeddings with learned positions, or with the rotation of rotary ones."""
         T, config = tokens.shape[-1], self.config
         check_length(offset + T, config.max_len)

@@ -2,10 +2,9 @@
 
 import math
 from functools import lru_cache
-from typing import Any
 
 import torch
-from jaxtyping import Complex, Float, Int
+from jaxtyping import Complex, Float, Inexact, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import attend, scaled_dot_score
@@ -16,7 +15,6 @@ from tinylib.self_attention import causal_mask
 
 Count = int | Int[Tensor, ""]
 Number = float | Float[Tensor, ""]
-Rotation = Complex[Tensor, "T hands"] | Float[Tensor, "T hands 2"]
 WITHOUT_FLOAT64 = ["mps"]  # devices
 
 
@@ -97,62 +95,51 @@ class LearnedPositions(nn.Module):
 
 def rotate(
     x: Float[Tensor, "*B T d_k"],
-    theta: Float[Tensor, "T hands"] | Rotation,
+    theta: Inexact[Tensor, "T d_k/2"],
 ) -> Float[Tensor, "*B T d_k"]:
     r"""Each pair $(x_{2j}, x_{2j+1})$ turned by the angle $\theta_{tj}$.
 
-    Instead of the angles, what is computed of them may be given: a
+    Instead of the angles it may be given $e^{i\theta_{tj}}$, as from
     :func:`rotation`. ValueError unless there is an angle for each pair.
     """
-    k, hands = x.shape[-1], theta.shape[1]
+    k, hands = x.shape[-1], theta.shape[-1]
     if k != 2 * hands:
         raise ValueError(f"{k} numbers, {hands} angles: a pair needs one")
-    if theta.is_complex():  # a pair is a complex number: one product turns it
+    if theta.is_complex():  # so is a pair, and one product turns it
         pairs = x.to(theta.dtype.to_real()).contiguous().unflatten(-1, (hands, 2))
         turned = torch.view_as_real(torch.view_as_complex(pairs) * theta)
         return turned.flatten(-2).to(x.dtype)
-    cos, sin = theta.unbind(-1) if theta.ndim == 3 else (theta.cos(), theta.sin())
-    cos, sin = cos.to(x.dtype), sin.to(x.dtype)
-    a, b = x.unflatten(-1, (hands, 2)).unbind(-1)
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
+    cos, sin = theta.cos().to(x.dtype), theta.sin().to(x.dtype)
+    cos = torch.stack([cos, cos], -1).flatten(-2)
+    sin = torch.stack([-sin, sin], -1).flatten(-2)
+    swapped = x.unflatten(-1, (hands, 2)).flip(-1).flatten(-2)
+    return x * cos + swapped * sin  # a cos - b sin, then b cos + a sin
 
 
 def rotation(
-    T: int, D: int, H: int, offset: Count, base: Number, like: Float[Tensor, "..."]
-) -> Rotation:
-    r"""$e^{i\theta_{tj}} = \cos\theta_{tj} + i\sin\theta_{tj}$ for H heads side by side, D wide in all.
+    T: int, D: int, H: int, offset: Count, base: float, like: Float[Tensor, "..."]
+) -> Inexact[Tensor, "T {D}/2"]:
+    r"""$e^{i\theta_{tj}} = \cos\theta_{tj} + i\sin\theta_{tj}$ for H heads side by side.
 
-    All layers of a model share it, and so do later calls: it is a part of a
-    table that is kept. As precise as ``like`` or float32, and on its device.
-    Graphs, and devices that may lack complex numbers, get cosines beside sines.
+    D is the width of them all. The numbers are on the device of ``like`` and as precise,
+    or in float32, and are kept for all layers and later calls. A graph, or a
+    device that may have no complex numbers, gets the angles themselves.
     """
-    how = D, H, base, like.dtype, like.device
-    if traced():
-        return _rotation(T, *how, offset)
-    rows = 1 << (offset + T).bit_length()  # so that it is seldom too short
-    return _table(rows, *how)[offset : offset + T]
-
-
-def _rotation(
-    T: int,
-    D: int,
-    H: int,
-    base: Number,
-    dtype: torch.dtype,
-    device: torch.device,
-    offset: Count = 0,
-) -> Rotation:
-    theta = angles(T, D // H, offset, base, device)
-    both = torch.stack([theta.cos(), theta.sin()], -1)
-    both = both.to(torch.promote_types(dtype, torch.float32)).repeat(1, H, 1)
-    able = device.type in ("cpu", "cuda") and not traced()
-    return torch.view_as_complex(both) if able else both
+    if traced() or like.device.type not in ("cpu", "cuda"):
+        return angles(T, D // H, offset, base, like.device).repeat(1, H)
+    rows = 1 << (int(offset) + T).bit_length()  # seldom more
+    dtype = torch.promote_types(like.dtype, torch.float32)
+    return _table(rows, D, H, base, dtype, like.device)[offset : offset + T]
 
 
 @lru_cache(maxsize=8)
-def _table(*how: Any) -> Rotation:
-    with torch.inference_mode(False):  # so that a training can use it, too
-        return _rotation(*how)
+def _table(
+    rows: int, D: int, H: int, base: float, dtype: torch.dtype, device: torch.device
+) -> Complex[Tensor, "{rows} {D}/2"]:
+    with torch.inference_mode(False):  # since a training may use it, too
+        theta = angles(rows, D // H, 0, base, device)
+        numbers = torch.complex(theta.cos(), theta.sin())
+        return numbers.to(dtype.to_complex()).repeat(1, H)
 
 
 def rotary(

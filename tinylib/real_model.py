@@ -6,7 +6,7 @@ ids = generate(model, tensor([tokens.ids("The capital of France is")]), 8)
 
 from typing import Any, NamedTuple
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Inexact, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import Attended
@@ -17,7 +17,7 @@ from tinylib.gpt import GPT
 from tinylib.kv_cache import Cache, KVCache
 from tinylib.multi_head_attention import MultiHeadAttention, split_heads
 from tinylib.normalization import RMSNorm
-from tinylib.positional_encoding import Rotation, rotate, rotation
+from tinylib.positional_encoding import rotate, rotation
 
 
 class LlamaConfig(NamedTuple):
@@ -139,7 +139,7 @@ class LlamaBlock(nn.Module):
         self,
         x: Float[Tensor, "*B T D"],
         cache: Cache | None,
-        turn: Rotation,
+        turn: Inexact[Tensor, "T D/2"],
         mask: Bool[Tensor, "*B 1 S"] | None = None,
     ) -> tuple[Float[Tensor, "*B T D"], KVCache]:
         """As that of GPT's block; the cached keys are turned, and not shared yet."""
@@ -171,7 +171,7 @@ class Llama(GPT):
 
     def embed(
         self, tokens: Int[Tensor, "B T"], offset: int, pads: Int[Tensor, " B"] | None
-    ) -> tuple[Float[Tensor, "B T D"], Rotation]:
+    ) -> tuple[Float[Tensor, "B T D"], Inexact[Tensor, "T D/2"]]:
         """Embeddings, and the rotation of the queries of all heads."""
         T, config = tokens.shape[-1], self.config
         check_length(offset + T, config.max_len)
