@@ -78,18 +78,18 @@ class Block(nn.Module):
         self,
         x: Float[Tensor, "*B T D"],
         cache: Cache | None = None,
-        turn: Inexact[Tensor, "T D/2"] | None = None,
+        theta: Inexact[Tensor, "T D/2"] | None = None,
         mask: Bool[Tensor, "*B 1 S"] | None = None,
     ) -> tuple[Float[Tensor, "*B T D"], KVCache]:
         """The ``cache`` holds the tokens before these T, if any.
 
-        ``turn`` rotates queries and keys, if positions are rotary; ``mask``
-        is False where a key is none. The cache that is returned holds these
+        ``theta`` turns queries and keys, if positions are rotary; ``mask`` is
+        False where a key is none. The cache that is returned holds these
         tokens, too, and is to be given next time.
         """
         q, k, v = self.attention.project(self.attention_norm(x))
-        if turn is not None:
-            q, k = rotate(q, turn), rotate(k, turn)
+        if theta is not None:
+            q, k = rotate(q, theta), rotate(k, theta)
         cache = KVCache(k, v) if cache is None else cache.append(k, v)
         z = self.attention.attend(q, cache.keys, cache.values, mask)
         x = x + self.dropout(z)
@@ -153,13 +153,13 @@ class GPT(nn.Module):
         alone. ValueError if the text is too long, or a token unknown.
         """
         offset = caches[0].length if caches else 0
-        x, turn = self.embed(tokens, offset, pads)
+        x, theta = self.embed(tokens, offset, pads)
         S, mask = offset + tokens.shape[-1], None
         longer: list[KVCache] = []
         if pads is not None:
             mask = torch.arange(S, device=x.device) >= pads[:, None, None]
         for i, block in enumerate(self.blocks):
-            x, cache = block(x, caches[i] if caches else None, turn, mask)
+            x, cache = block(x, caches[i] if caches else None, theta, mask)
             longer.append(cache)
         x = self.norm(x[:, -1:] if last else x)
         return self.output(x), tuple(longer)

@@ -139,12 +139,12 @@ class LlamaBlock(nn.Module):
         self,
         x: Float[Tensor, "*B T D"],
         cache: Cache | None,
-        turn: Inexact[Tensor, "T D/2"],
+        theta: Inexact[Tensor, "T D/2"],
         mask: Bool[Tensor, "*B 1 S"] | None = None,
     ) -> tuple[Float[Tensor, "*B T D"], KVCache]:
         """As that of GPT's block; the cached keys are turned, and not shared yet."""
         q, k, v = self.attention.project(self.attention_norm(x))
-        q, k = rotate(q, turn), rotate(k, turn[:, : k.shape[-1] // 2])
+        q, k = rotate(q, theta), rotate(k, theta[:, : k.shape[-1] // 2])
         cache = KVCache(k, v) if cache is None else cache.append(k, v)
         x = x + self.attention.attend(q, cache.keys, cache.values, mask)
         return x + self.feed_forward(self.feed_forward_norm(x)), cache
