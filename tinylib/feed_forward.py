@@ -26,7 +26,8 @@ def gelu(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
     $\frac{x}{2}\,(1 + \mathrm{erf}\frac{x}{\sqrt 2})$.
     """
     if x.numel() <= FEW and x.is_cpu and x.dtype == torch.float32 and not traced():
-        return torch.addcmul(x, x, (x * 0.5**0.5).erf()) * 0.5
+        half = x * 0.5
+        return torch.addcmul(half, half, (x * 0.5**0.5).erf())
     return nn.functional.gelu(x)
 
 

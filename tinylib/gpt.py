@@ -8,11 +8,12 @@ from torch import Tensor, nn
 
 from tinylib.checks import check_length, check_positive, check_some
 from tinylib.encoder_decoder import TokenEmbedding
+from tinylib.fast_rotation import rotation
 from tinylib.feed_forward import FeedForward, gelu, gelu_tanh
 from tinylib.kv_cache import Cache, Caches, KVCache
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.normalization import LayerNorm, RMSNorm
-from tinylib.positional_encoding import LearnedPositions, rotate, rotation
+from tinylib.positional_encoding import LearnedPositions, rotate
 from tinylib.seq2seq import negative_log_likelihood
 
 

@@ -1,14 +1,13 @@
 """Where does a word stand? Codes that are added, rotations, and a bias."""
 
 import math
-from functools import lru_cache
 
 import torch
-from jaxtyping import Complex, Float, Inexact, Int
+from jaxtyping import Float, Inexact, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import attend, scaled_dot_score
-from tinylib.checks import check_between, check_positions, check_rows, check_width, traced
+from tinylib.checks import check_between, check_positions, check_rows, check_width
 from tinylib.hooks import HookPoint
 from tinylib.kv_cache import KVCache
 from tinylib.self_attention import causal_mask
@@ -94,13 +93,12 @@ class LearnedPositions(nn.Module):
 
 
 def rotate(
-    x: Float[Tensor, "*B T d_k"],
-    theta: Inexact[Tensor, "T d_k/2"],
+    x: Float[Tensor, "*B T d_k"], theta: Inexact[Tensor, "T d_k/2"]
 ) -> Float[Tensor, "*B T d_k"]:
     r"""Each pair $(x_{2j}, x_{2j+1})$ turned by the angle $\theta_{tj}$.
 
     Instead of the angles it may be given $e^{i\theta_{tj}}$, as from
-    :func:`rotation`. ValueError unless there is an angle for each pair.
+    :func:`tinylib.fast_rotation.rotation`. ValueError unless there is an angle for each pair.
     """
     k, hands = x.shape[-1], theta.shape[-1]
     if k != 2 * hands:
@@ -116,36 +114,8 @@ def rotate(
     return x * cos + swapped * sin  # a cos - b sin, then b cos + a sin
 
 
-def rotation(
-    T: int, D: int, H: int, offset: Count, base: float, like: Float[Tensor, "..."]
-) -> Inexact[Tensor, "T {D}/2"]:
-    r"""$e^{i\theta_{tj}} = \cos\theta_{tj} + i\sin\theta_{tj}$ for H heads side by side.
-
-    D is the width of them all. The numbers are on the device of ``like`` and as precise,
-    or in float32, and are kept for all layers and later calls. A graph, or a
-    device that may have no complex numbers, gets the angles themselves.
-    """
-    if traced() or like.device.type not in ("cpu", "cuda"):
-        return angles(T, D // H, offset, base, like.device).repeat(1, H)
-    rows = 1 << (int(offset) + T).bit_length()  # seldom more
-    dtype = torch.promote_types(like.dtype, torch.float32)
-    return _table(rows, D, H, base, dtype, like.device)[offset : offset + T]
-
-
-@lru_cache(maxsize=8)
-def _table(
-    rows: int, D: int, H: int, base: float, dtype: torch.dtype, device: torch.device
-) -> Complex[Tensor, "{rows} {D}/2"]:
-    with torch.inference_mode(False):  # since a training may use it, too
-        theta = angles(rows, D // H, 0, base, device)
-        numbers = torch.complex(theta.cos(), theta.sin())
-        return numbers.to(dtype.to_complex()).repeat(1, H)
-
-
 def rotary(
-    x: Float[Tensor, "*B T d_k"],
-    offset: Count = 0,
-    base: Number = 10_000.0,
+    x: Float[Tensor, "*B T d_k"], offset: Count = 0, base: Number = 10_000.0
 ) -> Float[Tensor, "*B T d_k"]:
     r"""$\hat{x}_t = R(\theta_t)\,x_t$ for queries and keys (Su et al. 2021).
 
@@ -161,11 +131,7 @@ def rotary(
 
 
 def alibi_bias(
-    H: int,
-    T: int,
-    S: int,
-    offset: Count = 0,
-    device: torch.device | None = None,
+    H: int, T: int, S: int, offset: Count = 0, device: torch.device | None = None
 ) -> Float[Tensor, "H T S"]:
     r"""$b_{hts} = -2^{-8h/H}\,|t - s|$ for heads h = 1 … H, added to scores.
 

@@ -13,11 +13,12 @@ from tinylib.attention_scoring import Attended
 from tinylib.checks import check_length, check_positive
 from tinylib.encoder_decoder import TokenEmbedding
 from tinylib.fast_attention import fast_attend
+from tinylib.fast_rotation import rotation
 from tinylib.gpt import GPT
 from tinylib.kv_cache import Cache, KVCache
 from tinylib.multi_head_attention import MultiHeadAttention, split_heads
 from tinylib.normalization import RMSNorm
-from tinylib.positional_encoding import rotate, rotation
+from tinylib.positional_encoding import rotate
 
 
 class LlamaConfig(NamedTuple):

@@ -10,12 +10,12 @@ import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
-from peers import beside_transformers, exact
+from peers import Float64Elsewhere, beside_transformers, exact
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from tinylib import positional_encoding
 from tinylib.attention_scoring import scaled_dot_score
+from tinylib.fast_rotation import rotation
 from tinylib.hooks import capture
 from tinylib.kv_cache import KVCache
 from tinylib.positional_encoding import (
@@ -328,6 +328,36 @@ def test_rotary_keeps_the_dtype_and_has_gradients(dtype: torch.dtype) -> None:
     torch.testing.assert_close(x.grad.double(), back, rtol=0, atol=2 * close)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("lead", [(), (3,), (B, 3)], ids=str)
+def test_the_rotation_of_a_model_is_a_complex_number_for_each_pair_of_each_head(
+    lead: tuple[int, ...], dtype: torch.dtype
+) -> None:
+    """The same numbers wherever they start, forwards and backwards, from a table or not."""
+    H, k, close = 3, 6, 8 * torch.finfo(dtype).eps
+    for offset, base in ((0, 1e4), (5, 1e4), (3, 50.0), (1_000, 1e4)):
+        x, felt = torch.randn(2, *lead, T, H * k).to(dtype)
+        e = rotation(T, H * k, H, offset, base, x)
+        theta = angles(T, k, offset, base).repeat(1, H)
+        wanted = torch.polar(torch.ones_like(theta), theta)
+        torch.testing.assert_close(e.to(wanted.dtype), wanted, rtol=0, atol=1e-7)
+        turned = rotate(x.requires_grad_(), e)
+        turned.backward(felt)
+        assert turned.dtype == dtype and x.grad is not None
+        for found, of, by in ((turned, x, theta), (x.grad, felt, -theta)):
+            wanted = rotate(of.double(), by)
+            torch.testing.assert_close(found.double(), wanted, rtol=close, atol=2 * close)
+    wide = torch.randn(*lead, T, 2 * H * k).to(dtype)[..., 1 : 1 + H * k]  # neither even nor dense
+    torch.testing.assert_close(rotate(wide, e), rotate(wide, theta), rtol=close, atol=2 * close)
+
+
+def test_what_was_rotated_with_in_inference_mode_can_be_trained_with() -> None:
+    x = torch.randn(2, D, requires_grad=True)
+    with torch.inference_mode():
+        rotation(2, D, 1, 0, 12_345.0, x)  # a base of its own: a table that is not there yet
+    rotate(x, rotation(2, D, 1, 0, 12_345.0, x)).sum().backward()
+
+
 # --- ALiBi -------------------------------------------------------------------------------------
 
 
@@ -538,20 +568,14 @@ def test_bad_input_is_refused_in_words(unchecked: None) -> None:
     for width, hands in ((3, 1), (6, 1), (6, 2), (6, 6)):
         with pytest.raises(ValueError, match=f"{width} numbers, {hands} angles: a pair needs one"):
             rotate(torch.zeros(T, width), torch.zeros(T, hands))
+        with pytest.raises(ValueError, match=f"{width} numbers, {hands} angles: a pair needs one"):
+            rotate(torch.zeros(T, width), torch.zeros(T, hands, dtype=torch.complex64))
+    with pytest.raises(ValueError, match="the width is 3: make it even"):
+        rotation(T, 6, 2, 0, 1e4, torch.zeros(1))
     learned = PositionalAttention(D, "learned", max_len=T)
     _, seen = learned(torch.zeros(T, D))
     with pytest.raises(ValueError, match="positions 7 to 7 are wanted, the table has 0 to 6"):
         learned(torch.zeros(1, D), seen)
-
-
-class Float64Elsewhere(TorchDispatchMode):
-    """Fails if there is a float64 tensor on another device than the CPU."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if isinstance(result, torch.Tensor):
-            assert result.dtype != torch.float64 or result.device.type == "cpu"
-        return result
 
 
 def test_angles_need_no_float64_on_a_device_without(monkeypatch: pytest.MonkeyPatch) -> None:
