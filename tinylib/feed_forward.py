@@ -25,7 +25,7 @@ def gelu(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
     numbers, for which that takes long to begin, by the equal
     $\frac{x}{2}\,(1 + \mathrm{erf}\frac{x}{\sqrt 2})$.
     """
-    if x.numel() <= FEW and x.is_cpu and x.dtype == torch.float32 and not traced():
+    if x.is_cpu and x.dtype == torch.float32 and not traced() and x.numel() <= FEW:
         half = x * 0.5
         return torch.addcmul(half, half, (x * 0.5**0.5).erf())
     return nn.functional.gelu(x)
