@@ -109,8 +109,9 @@ def test_scale_and_shift_of_a_row_are_lost(
 
 
 def test_a_row_of_another_width_is_refused(unchecked: None) -> None:
-    with pytest.raises(RuntimeError, match=r"normalized_shape=\[33\]"):
-        LayerNorm(D)(torch.zeros(T, 11))
+    for norm, width in ((LayerNorm, 11), (RMSNorm, 11), (RMSNorm, 1)):
+        with pytest.raises(RuntimeError, match=r"normalized_shape=\[33\]"):
+            norm(D)(torch.zeros(T, width))
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
