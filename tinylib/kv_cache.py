@@ -52,7 +52,7 @@ class ReservedCache:
         """All rows so far, and these T. ValueError if there is no room for them."""
         there, dtype = _layout(self.keys), self.keys.dtype
         for x in (k, v):
-            exact = x.dtype == dtype or torch.promote_types(x.dtype, dtype) == dtype
+            exact = torch.promote_types(x.dtype, dtype) == dtype
             if _layout(x) != there or not exact:
                 here, wanted = _words(x), _words(self.keys)
                 raise ValueError(f"{here}, but the cache is made for {wanted}")

@@ -3,7 +3,6 @@
 import math
 import subprocess
 import sys
-from collections import Counter
 from itertools import pairwise, product
 from typing import Any
 
@@ -14,9 +13,8 @@ from hypothesis import strategies as st
 from peers import as_gpt2, beside_transformers, close, drawn, gpt2, randomised
 from refresh import ROOT
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from tinylib import encoder_decoder, fast_rotation
+from tinylib import encoder_decoder
 from tinylib.feed_forward import gelu_tanh
 from tinylib.gpt import GPT, Block, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.hooks import capture
@@ -445,29 +443,6 @@ def test_dropout_is_for_training_alone() -> None:
     model(tokens)
     dropped = (streams[0] == 0).double().mean().item()
     assert dropped == pytest.approx(model.dropout.p, abs=0.1), "embeddings are dropped, too"
-
-
-class Counted(TorchDispatchMode):
-    """Of each operation: how often there was one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.times: Counter[str] = Counter()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.times[func.overloadpacket.__name__] += 1
-        return func(*args, **(kwargs or {}))
-
-
-def test_a_read_computes_one_table_of_cosines_for_all_its_layers() -> None:
-    model, tokens = small(positions="rotary", layers=4), text()
-    fast_rotation._table.cache_clear()
-    with Counted() as first:
-        _, seen = model.read(tokens)
-    assert (first.times["cos"], first.times["sin"]) == (1, 1)
-    with Counted() as later:
-        model.read(tokens[:, :1], seen)  # in the same table
-    assert later.times["addmm"] and not later.times["cos"] + later.times["sin"]
 
 
 # --- what is refused ---------------------------------------------------------------------------

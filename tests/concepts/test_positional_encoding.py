@@ -15,7 +15,6 @@ from torch import Tensor
 
 from tinylib import positional_encoding
 from tinylib.attention_scoring import scaled_dot_score
-from tinylib.fast_rotation import rotation
 from tinylib.hooks import capture
 from tinylib.kv_cache import KVCache
 from tinylib.positional_encoding import (
@@ -328,31 +327,6 @@ def test_rotary_keeps_the_dtype_and_has_gradients(dtype: torch.dtype) -> None:
     torch.testing.assert_close(x.grad.double(), back, rtol=0, atol=2 * close)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("lead", [(), (3,), (B, 3)], ids=str)
-def test_the_rotation_of_a_model_is_a_complex_number_for_each_pair_of_each_head(
-    lead: tuple[int, ...], dtype: torch.dtype
-) -> None:
-    """The same numbers wherever they start, forwards and backwards, from a table or not."""
-    H, k, close = 3, 6, 8 * torch.finfo(dtype).eps
-    for offset, base in ((0, 1e4), (5, 1e4), (3, 50.0), (1_000, 1e4)):
-        x, felt = torch.randn(2, *lead, T, H * k).to(dtype)
-        with torch.inference_mode():  # the table that is made here can be trained with, too
-            rotation(T, H * k, H, offset, base, x)
-        e = rotation(T, H * k, H, offset, base, x)
-        theta = angles(T, k, offset, base).repeat(1, H)
-        wanted = torch.polar(torch.ones_like(theta), theta)
-        torch.testing.assert_close(e.to(wanted.dtype), wanted, rtol=0, atol=1e-7)
-        turned = rotate(x.requires_grad_(), e)
-        turned.backward(felt)
-        assert turned.dtype == dtype and x.grad is not None
-        for found, of, by in ((turned, x, theta), (x.grad, felt, -theta)):
-            wanted = rotate(of.double(), by)
-            torch.testing.assert_close(found.double(), wanted, rtol=close, atol=2 * close)
-    wide = torch.randn(*lead, T, 2 * H * k).to(dtype)[..., 1 : 1 + H * k]  # neither even nor dense
-    torch.testing.assert_close(rotate(wide, e), rotate(wide, theta), rtol=close, atol=2 * close)
-
-
 # --- ALiBi -------------------------------------------------------------------------------------
 
 
@@ -565,8 +539,6 @@ def test_bad_input_is_refused_in_words(unchecked: None) -> None:
             rotate(torch.zeros(T, width), torch.zeros(T, hands))
         with pytest.raises(ValueError, match=f"{width} numbers, {hands} angles: a pair needs one"):
             rotate(torch.zeros(T, width), torch.zeros(T, hands, dtype=torch.complex64))
-    with pytest.raises(ValueError, match="the width is 3: make it even"):
-        rotation(T, 6, 2, 0, 1e4, torch.zeros(1))
     learned = PositionalAttention(D, "learned", max_len=T)
     _, seen = learned(torch.zeros(T, D))
     with pytest.raises(ValueError, match="positions 7 to 7 are wanted, the table has 0 to 6"):
