@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tinylib.fast_modules import fast_modules
 from tinylib.generation import Sampling, choose_next
@@ -21,6 +22,16 @@ from tinylib.transformer_block import TransformerConfig
 # To import transformers takes seconds: what needs it runs in one process.
 beside_transformers = pytest.mark.xdist_group("transformers")
 Module = TypeVar("Module", bound=nn.Module)
+
+
+class Float64Elsewhere(TorchDispatchMode):
+    """Fails if there is a float64 tensor on another device than the CPU."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor):
+            assert result.dtype != torch.float64 or result.device.type == "cpu"
+        return result
 
 
 @contextmanager

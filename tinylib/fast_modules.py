@@ -1,14 +1,29 @@
 """A model whose parts Python finds at once: for small models, which call many parts often."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from tinylib.hooks import eval_mode
 from tinylib.normalization import LayerNorm, RMSNorm
 
-PLAIN = nn.Linear, nn.Embedding, LayerNorm, RMSNorm
+PLAIN = nn.Linear, nn.Embedding, LayerNorm
+
+
+def fast_rms_norm(norm: RMSNorm) -> Callable[[Tensor], Tensor]:
+    r"""$x / \sqrt{|x|^2 + D\epsilon} \cdot \sqrt D\,w$: ``norm`` in four operations, on the CPU."""
+    w = norm.weight.detach()
+    if not w.is_cpu or w.dtype not in (torch.float32, torch.float64):
+        return norm.forward
+    scaled, least = len(w) ** 0.5 * w, w.new_tensor((len(w) * norm.eps) ** 0.5)
+
+    def forward(x: Tensor) -> Tensor:
+        length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+        return x / length.hypot(least) * scaled
+
+    return forward
 
 
 @contextmanager
@@ -18,7 +33,8 @@ def fast_modules(model: nn.Module) -> Iterator[None]:
     A third of a small model's time goes into that search: nn.Module looks for a part after all
     else has failed, and for hooks at each call. Within the block parameters and parts are plain
     attributes, a plain layer is its own forward function (unless it has hooks), and dropout,
-    which does nothing in eval mode, is left out. Blocks may be nested.
+    which does nothing in eval mode, is left out. Blocks may be nested. The weights of an RMS norm
+    are those at the beginning of the block.
     """
     modules = [*model.modules()]
     for module in modules:
@@ -27,6 +43,8 @@ def fast_modules(model: nn.Module) -> Iterator[None]:
             hooked = part._forward_hooks or part._forward_pre_hooks
             if isinstance(part, nn.Dropout):
                 module.__dict__[name] = lambda x: x
+            elif isinstance(part, RMSNorm) and not hooked:
+                module.__dict__[name] = fast_rms_norm(part)
             elif isinstance(part, PLAIN) and not hooked:
                 module.__dict__[name] = part.forward
     try:

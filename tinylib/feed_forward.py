@@ -8,17 +8,26 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tinylib.checks import traced
+
 X86 = platform.machine() in ("x86_64", "AMD64")
 SCALAR_TANH = X86 and torch.backends.cpu.get_cpu_capability() == "DEFAULT"
 """Whether PyTorch has no vector instructions to compute a tanh with."""
+FEW = 4096
+"""So many numbers or fewer are quicker by four operations than by the kernel of GELU."""
 LINEAR, CUBIC = math.sqrt(8 / math.pi), 0.044715 * math.sqrt(8 / math.pi)
 
 
 def gelu(x: Float[Tensor, "*B F"]) -> Float[Tensor, "*B F"]:
     r"""$x\,\Phi(x)$: x times the probability that a normal number is below it.
 
-    Hendrycks and Gimpel 2016, section 2. By PyTorch's fused kernel.
+    Hendrycks and Gimpel 2016, section 2. By PyTorch's fused kernel; for few
+    numbers, for which that takes long to begin, by the equal
+    $\frac{x}{2}\,(1 + \mathrm{erf}\frac{x}{\sqrt 2})$.
     """
+    if x.is_cpu and x.dtype == torch.float32 and not traced() and x.numel() <= FEW:
+        half = x * 0.5
+        return torch.addcmul(half, half, (x * 0.5**0.5).erf())
     return nn.functional.gelu(x)
 
 

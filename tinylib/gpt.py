@@ -3,16 +3,17 @@
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Inexact, Int
 from torch import Tensor, nn
 
 from tinylib.checks import check_length, check_positive, check_some
 from tinylib.encoder_decoder import TokenEmbedding
+from tinylib.fast_rotation import rotation
 from tinylib.feed_forward import FeedForward, gelu, gelu_tanh
 from tinylib.kv_cache import Cache, Caches, KVCache
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.normalization import LayerNorm, RMSNorm
-from tinylib.positional_encoding import LearnedPositions, angles, rotate
+from tinylib.positional_encoding import LearnedPositions, rotate
 from tinylib.seq2seq import negative_log_likelihood
 
 
@@ -78,7 +79,7 @@ class Block(nn.Module):
         self,
         x: Float[Tensor, "*B T D"],
         cache: Cache | None = None,
-        theta: Float[Tensor, "T D/2"] | None = None,
+        theta: Inexact[Tensor, "T D/2"] | None = None,
         mask: Bool[Tensor, "*B 1 S"] | None = None,
     ) -> tuple[Float[Tensor, "*B T D"], KVCache]:
         """The ``cache`` holds the tokens before these T, if any.
@@ -166,16 +167,15 @@ class GPT(nn.Module):
 
     def embed(
         self, tokens: Int[Tensor, "B T"], offset: int, pads: Int[Tensor, " B"] | None
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "T D/2"] | None]:
-        """Embeddings with learned positions, or with the angles of rotary."""
+    ) -> tuple[Float[Tensor, "B T D"], Inexact[Tensor, "T D/2"] | None]:
+        """Embeddings with learned positions, or with the rotation of rotary ones."""
         T, config = tokens.shape[-1], self.config
         check_length(offset + T, config.max_len)
         x = self.embedding(tokens)
         if config.positions == "learned":
             return self.dropout(self.positions(x, offset, pads)), None
         # The same angles for every head; a distance does not mind the pads.
-        theta = angles(T, config.D // config.H, offset, device=x.device)
-        return self.dropout(x), theta.repeat(1, config.H)
+        return self.dropout(x), rotation(T, config.D, config.H, offset, 10_000.0, x)
 
 
 def next_token_loss(

@@ -54,8 +54,7 @@ class ReservedCache:
         for x in (k, v):
             exact = torch.promote_types(x.dtype, dtype) == dtype
             if _layout(x) != there or not exact:
-                here = f"{_layout(x)} in {x.dtype}"
-                wanted = f"{there} in {dtype}"
+                here, wanted = _words(x), _words(self.keys)
                 raise ValueError(f"{here}, but the cache is made for {wanted}")
         start, end = self.length, self.length + k.shape[1]
         room = self.keys.shape[1]
@@ -66,8 +65,12 @@ class ReservedCache:
         return KVCache(self.keys[:, :end], self.values[:, :end])
 
 
-def _layout(x: Float[Tensor, "B T D"]) -> str:
-    return f"{x.shape[0]} texts of width {x.shape[-1]} on {x.device}"
+def _layout(x: Float[Tensor, "B T D"]) -> tuple[int, int, torch.device]:
+    return x.shape[0], x.shape[-1], x.device
+
+
+def _words(x: Float[Tensor, "B T D"]) -> str:
+    return f"{x.shape[0]} texts of width {x.shape[-1]} on {x.device} in {x.dtype}"
 
 
 @runtime_checkable

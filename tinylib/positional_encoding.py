@@ -3,7 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Inexact, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import attend, scaled_dot_score
@@ -93,16 +93,20 @@ class LearnedPositions(nn.Module):
 
 
 def rotate(
-    x: Float[Tensor, "*B T d_k"],
-    theta: Float[Tensor, "T d_k/2"],
+    x: Float[Tensor, "*B T d_k"], theta: Inexact[Tensor, "T d_k/2"]
 ) -> Float[Tensor, "*B T d_k"]:
     r"""Each pair $(x_{2j}, x_{2j+1})$ turned by the angle $\theta_{tj}$.
 
-    ValueError unless there is an angle for each pair.
+    Instead of the angles it may be given $e^{i\theta_{tj}}$, as from
+    :func:`tinylib.fast_rotation.rotation`. ValueError unless there is an angle for each pair.
     """
     k, hands = x.shape[-1], theta.shape[-1]
     if k != 2 * hands:
         raise ValueError(f"{k} numbers, {hands} angles: a pair needs one")
+    if theta.is_complex():  # so is a pair, and one product turns it
+        pairs = x.to(theta.dtype.to_real()).contiguous().unflatten(-1, (hands, 2))
+        turned = torch.view_as_real(torch.view_as_complex(pairs) * theta)
+        return turned.flatten(-2).to(x.dtype)
     cos, sin = theta.cos().to(x.dtype), theta.sin().to(x.dtype)
     cos = torch.stack([cos, cos], -1).flatten(-2)
     sin = torch.stack([-sin, sin], -1).flatten(-2)
@@ -111,9 +115,7 @@ def rotate(
 
 
 def rotary(
-    x: Float[Tensor, "*B T d_k"],
-    offset: Count = 0,
-    base: Number = 10_000.0,
+    x: Float[Tensor, "*B T d_k"], offset: Count = 0, base: Number = 10_000.0
 ) -> Float[Tensor, "*B T d_k"]:
     r"""$\hat{x}_t = R(\theta_t)\,x_t$ for queries and keys (Su et al. 2021).
 
@@ -129,11 +131,7 @@ def rotary(
 
 
 def alibi_bias(
-    H: int,
-    T: int,
-    S: int,
-    offset: Count = 0,
-    device: torch.device | None = None,
+    H: int, T: int, S: int, offset: Count = 0, device: torch.device | None = None
 ) -> Float[Tensor, "H T S"]:
     r"""$b_{hts} = -2^{-8h/H}\,|t - s|$ for heads h = 1 … H, added to scores.
 

@@ -6,18 +6,19 @@ ids = generate(model, tensor([tokens.ids("The capital of France is")]), 8)
 
 from typing import Any, NamedTuple
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Inexact, Int
 from torch import Tensor, nn
 
 from tinylib.attention_scoring import Attended
 from tinylib.checks import check_length, check_positive
 from tinylib.encoder_decoder import TokenEmbedding
 from tinylib.fast_attention import fast_attend
+from tinylib.fast_rotation import rotation
 from tinylib.gpt import GPT
 from tinylib.kv_cache import Cache, KVCache
 from tinylib.multi_head_attention import MultiHeadAttention, split_heads
 from tinylib.normalization import RMSNorm
-from tinylib.positional_encoding import angles, rotate
+from tinylib.positional_encoding import rotate
 
 
 class LlamaConfig(NamedTuple):
@@ -139,7 +140,7 @@ class LlamaBlock(nn.Module):
         self,
         x: Float[Tensor, "*B T D"],
         cache: Cache | None,
-        theta: Float[Tensor, "T D/2"],
+        theta: Inexact[Tensor, "T D/2"],
         mask: Bool[Tensor, "*B 1 S"] | None = None,
     ) -> tuple[Float[Tensor, "*B T D"], KVCache]:
         """As that of GPT's block; the cached keys are turned, and not shared yet."""
@@ -171,10 +172,9 @@ class Llama(GPT):
 
     def embed(
         self, tokens: Int[Tensor, "B T"], offset: int, pads: Int[Tensor, " B"] | None
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "T D/2"]]:
-        """Embeddings, and the angles that turn the queries of all heads."""
+    ) -> tuple[Float[Tensor, "B T D"], Inexact[Tensor, "T D/2"]]:
+        """Embeddings, and the rotation of the queries of all heads."""
         T, config = tokens.shape[-1], self.config
         check_length(offset + T, config.max_len)
         x = self.dropout(self.embedding(tokens))  # `inside_gpt` looks for this name
-        theta = angles(T, config.D // config.H, offset, config.base, x.device)
-        return x, theta.repeat(1, config.H)
+        return x, rotation(T, config.D, config.H, offset, config.base, x)

@@ -1,7 +1,10 @@
 """A model without nn.Module's search for its parts computes the same, and is left as it was."""
 
+from typing import Any
+
 import pytest
 import torch
+from peers import close
 from test_generation import small, tokens
 
 from tinylib.fast_modules import fast_modules
@@ -21,6 +24,22 @@ def test_fast_modules_may_be_nested() -> None:
         assert logits[0, -1].argmax() == wanted[0, 0]
     assert [set(module.__dict__) for module in model.modules()] == before
     assert all(module.training for module in model.modules())
+
+
+@pytest.mark.parametrize("today", [False, True], ids=["GPT-2", "today"])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.1)])
+def test_token_by_token_is_all_at_once(today: bool, dtype: torch.dtype, tolerance: float) -> None:
+    how: dict[str, Any] = {
+        "norm": "rms",
+        "positions": "rotary",
+        "activation": "gelu",
+        "bias": False,
+    }
+    model, text = small(**(how if today else {})).to(dtype), tokens(2, 20)
+    with torch.inference_mode(), fast_modules(model):
+        caches = reserve_caches(model, 2, 20)
+        rows = [model.read(token, caches)[0] for token in text.split(1, 1)]
+    close(torch.cat(rows, 1), model(text), tolerance)
 
 
 def test_with_fast_modules_what_is_wrong_is_refused(unchecked: None) -> None:

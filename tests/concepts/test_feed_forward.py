@@ -56,6 +56,22 @@ def test_the_gelu_with_tanh_is_torchs(
     close(gelu_tanh(extremes), extremes.clamp(min=0.0), 1e-6)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_the_exact_gelu_is_torchs_for_few_numbers_and_for_many(dtype: torch.dtype) -> None:
+    for width in (31, feed_forward.FEW):
+        x, felt = (
+            (9 * drawn(2, width)).to(dtype).requires_grad_(),
+            drawn(2, width, seed=2).to(dtype),
+        )
+        ours, y = gelu(x), nn.functional.gelu(x)
+        few = width == 31 and dtype == torch.float32
+        assert (type(ours.grad_fn) is not type(y.grad_fn)) == few
+        close(ours, y, 1e-6)
+        close(torch.autograd.grad(ours, x, felt)[0], torch.autograd.grad(y, x, felt)[0], 1e-6)
+    extremes = torch.tensor([-3e38, -30.0, -0.0, 30.0, 3e38])
+    close(gelu(extremes), extremes.clamp(min=0.0), 1e-6)
+
+
 def test_it_is_known_which_processors_compute_each_tanh_alone() -> None:
     """Those of a PC, in a process that is to do without vector instructions; no others."""
     x86 = platform.machine() in ("x86_64", "AMD64")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from peers import close, drawn, randomised
 from torch import nn
 
+from tinylib.fast_modules import fast_modules
 from tinylib.normalization import LayerNorm, RMSNorm, layer_norm, rms_norm
 
 B, T, D = 2, 5, 33
@@ -108,8 +109,9 @@ def test_scale_and_shift_of_a_row_are_lost(
 
 
 def test_a_row_of_another_width_is_refused(unchecked: None) -> None:
-    with pytest.raises(RuntimeError, match=r"normalized_shape=\[33\]"):
-        LayerNorm(D)(torch.zeros(T, 11))
+    for norm, width in ((LayerNorm, 11), (RMSNorm, 11), (RMSNorm, 1)):
+        with pytest.raises(RuntimeError, match=r"normalized_shape=\[33\]"):
+            norm(D)(torch.zeros(T, width))
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), FLOATS)
@@ -158,3 +160,17 @@ def test_rms_norm_in_half_precision_has_its_squares_in_float32(
     for found in (rms_norm(x, w), module(x)):
         assert found.dtype == dtype
         close(found.double(), wanted, 4 * torch.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-6)])
+@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1.0, 1e15])
+def test_rms_norm_in_fewer_operations(dtype: torch.dtype, tolerance: float, scale: float) -> None:
+    """As the module computes on the CPU, and as fast_modules does; with a row of zeros."""
+    norm = randomised(RMSNorm(64)).to(dtype)
+    model = nn.Sequential(norm)
+    x = (scale * drawn(B, T, 64)).to(dtype)
+    x[0, 0] = 0
+    wanted = nn.functional.rms_norm(x, (64,), norm.weight, norm.eps)
+    close(norm(x), wanted, tolerance)
+    with fast_modules(model):
+        close(model[0](x), wanted, tolerance)

@@ -27,7 +27,7 @@ from tinylib.lab import own_file, road
 # decoding; each may use only those before it.
 CONCEPTS = """
     checks hooks encoder_decoder decoding seq2seq bleu attention_scoring seq2seq_attention
-    attention_cost self_attention fast_attention kv_cache positional_encoding
+    attention_cost self_attention fast_attention kv_cache positional_encoding fast_rotation
     multi_head_attention synthesizer normalization feed_forward transformer_block transformer
     fast_modules fast_merges tokens gpt inside_gpt induction generation speculative
     rolling_cache quantisation real_model
@@ -35,8 +35,8 @@ CONCEPTS = """
 # Concepts that are taught in another chapter's pages.
 WITHOUT_CHAPTER = set(
     """
-    checks hooks bleu attention_cost fast_attention fast_merges fast_modules normalization
-    feed_forward induction speculative rolling_cache synthesizer quantisation
+    checks hooks bleu attention_cost fast_attention fast_merges fast_modules fast_rotation
+    normalization feed_forward induction speculative rolling_cache synthesizer quantisation
     """.split()
 )
 # Chapters that are not about one module.

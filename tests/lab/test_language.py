@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from peers import Float64Elsewhere
 
-from tinylib.generation import Sampling, choose_next
-from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood
+from tinylib import checks, generation, positional_encoding
+from tinylib.generation import Sampling, choose_next, generate
+from tinylib.gpt import GPT, GPTConfig, negative_log_likelihood, next_token_loss
 from tinylib.lab.data.text import BOS, Characters, Vocabulary
 from tinylib.lab.models.language import (
     END,
@@ -19,6 +21,7 @@ from tinylib.lab.models.language import (
     text_loss,
     uniform,
 )
+from tinylib.lab.models.snapshots import load_snapshots
 from tinylib.lab.recipes import shakespeare
 from tinylib.lab.train import weights
 from tinylib.lab.train.precision import fixed
@@ -313,3 +316,30 @@ def test_ids_may_lie_in_a_file_as_nanogpt_writes_them(tmp_path: Path) -> None:
     for wrong in (ids.astype(np.float32), ids.reshape(6, 10)):
         with pytest.raises(ValueError, match="ids are whole numbers in one row, these are"):
             Windows(wrong, 7, 3)
+
+
+ROTARY = ["gpt-repeats", "gpt-shakespeare-page", "gpt-snapshots", "gpt-stories"]
+
+
+@pytest.mark.parametrize("name", ROTARY)
+def test_a_shipped_gpt_with_rotary_positions_needs_no_float64_on_a_device_without(
+    name: str, monkeypatch: pytest.MonkeyPatch, unchecked: None
+) -> None:
+    """Loading, writing and a training step; the meta device in the place of Apple's MPS."""
+    monkeypatch.setattr(positional_encoding, "WITHOUT_FLOAT64", ["meta"])
+    for module, looks in ((generation, "check_not_nan"), (checks, "check_known")):
+        monkeypatch.setattr(module, looks, lambda *_: None)  # at numbers, and there are none
+    with Float64Elsewhere():
+        several = name == "gpt-snapshots"
+        found = load_snapshots(name).snapshots.model(3) if several else load_language_model(name)
+        model = (found if isinstance(found, GPT) else found.model).to("meta")
+        text = torch.zeros(2, 5, dtype=torch.long, device="meta")
+        assert generate(model, text, 3).is_meta
+        learner = torch.optim.AdamW(model.train().parameters())
+        next_token_loss(model, text).backward()
+        learner.step()
+
+
+def test_these_are_all_shipped_gpts_with_rotary_positions() -> None:
+    about = {name: weights.load(name).metadata.get("config") for name in weights.manifest()}
+    assert [name for name, of in about.items() if of and of.get("positions") == "rotary"] == ROTARY
