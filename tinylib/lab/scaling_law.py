@@ -10,12 +10,31 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from tinylib.lab.train.weights import results
+
 POINTS = 41
 """Exponents on each axis of a grid."""
 ROUNDS = 4
 """The first grid goes from e^-4 to e^1, each later one over two steps of the one before it."""
 KEPT = torch.tensor([*product((0.0, 1.0), repeat=3)][1:], dtype=torch.float64)
 """Which of E, A and B are not 0: the seven cases."""
+SMALLEST = 1e-14
+"""Differences of the error that are no more than rounding: then the first exponents are taken."""
+
+
+class Runs(NamedTuple):
+    """The runs of the recipe ``scaling``, by seed, amount of text and size of the model."""
+
+    N: Float[Tensor, "2 4 5"]
+    D: Float[Tensor, "2 4 5"]
+    L: Float[Tensor, "2 4 5"]
+
+
+def recorded() -> Runs:
+    """Parameters, tokens and the loss on held-out stories of the 40 runs."""
+    runs = results("scaling")["figures"]["runs"]
+    columns = [[run[name] for run in runs] for name in ("parameters", "tokens", "loss")]
+    return Runs(*(torch.tensor(numbers).double().view(2, 4, 5) for numbers in columns))
 
 
 class Law(NamedTuple):
@@ -37,11 +56,10 @@ class Law(NamedTuple):
 
 
 def solve(M: Float[Tensor, "*G 3 3"], y: Float[Tensor, "*G 3"]) -> Float[Tensor, "*G 3"]:
-    """x with Mx = y by Cramer's rule; M is symmetric. It is exported, as torch's is not."""
-    a, b, c = M.unbind(-1)
-    rows = [torch.linalg.cross(*two, dim=-1) for two in ((b, c), (c, a), (a, b))]
-    adjugate = torch.stack(rows, -2)
-    return (adjugate @ y[..., None])[..., 0] / (a * rows[0]).sum(-1, keepdim=True)
+    """x with Mx = y by Cramer's rule, M symmetric; unlike torch's own, it can be exported."""
+    cofactors = torch.linalg.cross(M[..., [1, 2, 0], :], M[..., [2, 0, 1], :])
+    determinant = (M * cofactors)[..., :1, :].sum(-1)
+    return (cofactors @ y[..., None])[..., 0] / determinant
 
 
 def best_law(
@@ -54,36 +72,37 @@ def best_law(
     """
     target = used.double()
     one = target / L.double()  # each run's equation, divided by its loss
-    n, d = (N.double() / 1000).log(), (D.double() / 1000).log()
-    steps = torch.arange(POINTS, dtype=torch.float64) / (POINTS - 1) * 2 - 1  # from -1 to 1
-    x, y, reach = torch.tensor([-1.5, -1.5, 2.5], dtype=torch.float64)
+    n, d = target * (N.double() / 1000).log(), target * (D.double() / 1000).log()
+    steps = torch.arange(POINTS).double() / (POINTS - 1) * 2 - 1  # from -1 to 1
+    x, y, reach = steps.new_tensor(-1.5), steps.new_tensor(-1.5), 2.5
     for _ in range(ROUNDS):
-        alphas, betas = (x + reach * steps).exp(), (y + reach * steps).exp()
-        powers = (-alphas[:, None] * n).exp()[:, None], (-betas[:, None] * d).exp()[None]
-        X = torch.stack(torch.broadcast_tensors(one, *(one * power for power in powers)), -1)
+        logs = x + reach * steps, y + reach * steps
+        of_size = (-logs[0].exp()[:, None] * n).exp()[:, None]
+        of_amount = (-logs[1].exp()[:, None] * d).exp()[None]
+        X = torch.stack(torch.broadcast_tensors(one, one * of_size, one * of_amount), -1)
         M, v = X.mT @ X, (X * target[:, None]).sum(-2)
         M = M[..., None, :, :] * KEPT[:, :, None] * KEPT[:, None] + (1 - KEPT).diag_embed()
         found = solve(M, v[..., None, :] * KEPT)
         error = (target[:, None] - X @ found.mT).square().sum(-2) / target.sum()
-        error = error.where((found >= 0).all(-1), torch.inf).flatten()
-        best = error.argmin()
-        x = alphas.log()[best // (POINTS * len(KEPT))]
-        y = betas.log()[best // len(KEPT) % POINTS]
-        reach = reach * 2 / (POINTS // 2)
+        error = torch.where((found >= 0).all(-1), error, torch.inf).flatten()
+        best = (error / SMALLEST).round().argmin()
+        x = logs[0][best // (POINTS * len(KEPT))]
+        y = logs[1][best // len(KEPT) % POINTS]
+        reach *= 2 / (POINTS // 2)
     E, A, B = found.flatten(0, 2)[best].to(L.dtype)
     return Law(E, A, x.exp().to(L.dtype), B, y.exp().to(L.dtype), error[best].to(L.dtype))
 
 
 def fit_law(
-    N: Float[Tensor, " R"],
-    D: Float[Tensor, " R"],
-    L: Float[Tensor, " R"],
-    used: Bool[Tensor, " R"] | None = None,
+    N: Float[Tensor, "*R"],
+    D: Float[Tensor, "*R"],
+    L: Float[Tensor, "*R"],
+    used: Bool[Tensor, "*R"] | None = None,
 ) -> Law:
     """:func:`best_law` of runs with N parameters, D tokens and the loss L; all, if not ``used``.
 
-    ValueError if a number is not positive and finite, or less than three sizes or amounts are used:
-    a power and a floor go through any two points.
+    ValueError if a number is not positive and finite, or if fewer than three sizes or amounts, or
+    five runs, are used: a power and a floor go through any two points.
     """
     used = torch.ones_like(L, dtype=torch.bool) if used is None else used
     for name, numbers in {"N": N, "D": D, "L": L}.items():
@@ -94,4 +113,4 @@ def fit_law(
             raise ValueError(f"{count} different {name}: give 3 or more, for a power and a floor")
     if (runs := int(used.sum())) < 5:
         raise ValueError(f"{runs} runs: five numbers are fitted, so give 5 or more")
-    return best_law(N, D, L, used)
+    return best_law(N.flatten(), D.flatten(), L.flatten(), used.flatten())
