@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -89,18 +90,20 @@ def scaling(checkpoint: Path) -> Outcome:
     Each run is written down as soon as it has ended, so an interrupted recipe goes on behind it.
     """
     file = checkpoint.with_suffix(".json")
-    done = json.loads(file.read_text(encoding="utf-8"))["runs"] if file.is_file() else []
-    every = list(product(SEEDS, AMOUNTS, SHAPES))
-    for seed, tokens, shape in every[len(done) :]:
-        done.append(one_run(shape, tokens, seed))
-        write_json(file, {"runs": done})
-        print({key: x for key, x in done[-1].items() if key != "kinds"}, flush=True)
+    done = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    for seed, tokens, shape in product(SEEDS, AMOUNTS, reversed(SHAPES)):  # the slow ones first
+        name = f"seed {seed}, {tokens} tokens, width {shape[0]}"
+        if name not in done:
+            done[name] = one_run(shape, tokens, seed)
+            write_json(file, done)
+            print(name, done[name]["loss"], flush=True)
+    runs = sorted(done.values(), key=itemgetter("seed", "tokens", "parameters"))
     limit = entropy(stories().test)
     kinds = {kind: share._asdict() for kind, share in limit.kinds.items()}
     return Outcome(
         untrained_of(SHAPES[-1], 62),
-        Fit(seconds=sum(run["seconds"] for run in done)),
+        Fit(seconds=sum(run["seconds"] for run in runs)),
         seed=0,
         data="tinylib.lab.recipes.scaling.texts(seed, tokens)",
-        figures={"entropy": limit.nats, "error": limit.error, "kinds": kinds, "runs": done},
+        figures={"entropy": limit.nats, "error": limit.error, "kinds": kinds, "runs": runs},
     )
