@@ -24,7 +24,7 @@ from tinylib.lab.train.weights import write_json
 
 SHAPES = (8, 1, 2), (16, 1, 2), (24, 2, 3), (48, 3, 3), (64, 4, 4)
 """Width, heads and blocks of the five sizes."""
-AMOUNTS = 100_000, 300_000, 1_000_000, 3_000_000
+AMOUNTS = 100_000, 300_000, 550_000, 1_000_000
 """Tokens to learn from, each of which is read once."""
 SEEDS = 0, 1
 SIZE = 16
