@@ -1,6 +1,7 @@
 """The scaling law: its fit on made points, and what the recorded runs say."""
 
 import math
+from itertools import product
 
 import pytest
 import torch
@@ -117,12 +118,8 @@ def runs() -> Runs:
 def test_all_runs_are_recorded(runs: Runs) -> None:
     figures = results("scaling")["figures"]
     order = [(run["seed"], *run["shape"]) for run in figures["runs"]]
-    assert order == [
-        (seed, *shape)
-        for seed in recipes.SEEDS
-        for _ in recipes.AMOUNTS
-        for shape in recipes.SHAPES
-    ]
+    every = product(recipes.SEEDS, recipes.AMOUNTS, recipes.SHAPES)
+    assert order == [(seed, *shape) for seed, _, shape in every]
     assert abs(figures["entropy"] - results("gpt-stories")["figures"]["test"]["entropy"]) < 1e-9
     asked = torch.tensor(recipes.AMOUNTS).double()[:, None]
     more = runs.D - asked
