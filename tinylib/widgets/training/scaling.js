@@ -1,6 +1,6 @@
 import { columnHeads, namedRow, results } from "../../live/ui/boxes.js";
 import { choice } from "../../live/ui/controls.js";
-import { h, setAttribute, setText, typeset } from "../../live/ui/dom.js";
+import { h, setAttribute, setText } from "../../live/ui/dom.js";
 import { numberBox } from "../../live/ui/knobs.js";
 import { times, within } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
@@ -54,7 +54,7 @@ function losses(widget) {
   const table = h(
     "table.matrix.losses",
     h("caption", "loss by parameters and tokens of text"),
-    columnHeads(null, ...amounts.map(rounded)),
+    columnHeads(null, ...amounts.map((count) => rounded(count))),
     h("tbody", ...rows),
   );
   return {
@@ -71,6 +71,7 @@ function losses(widget) {
   };
 }
 losses.style = `
+.losses th[scope="row"] { text-align: left; }
 .losses input.out { color: var(--soft); text-decoration: line-through; }
 .swatch { display: inline-block; width: 1rem; border-top: 3px solid var(--tone);
   margin-right: 6px; vertical-align: middle; }
@@ -170,6 +171,7 @@ function verdict(widget) {
         B,
         " / D",
         h("sup", beta),
+        h("span.unit", " N and D in thousands"),
       ),
       h("p.note.says", { role: "status" }, "The fitted floor is ", apart),
       h("p.note", "Largest run: the law says ", largest, measured, " Typical error: ", off, "."),
@@ -178,24 +180,21 @@ function verdict(widget) {
       for (const [name, element] of Object.entries(shown)) {
         const [value] = outputs[name].data;
         setAttribute(element, "data-value", String(value));
-        setText(element, name === "off" ? `${(100 * value).toFixed(1)} %` : digits(value));
+        setText(element, name === "off" ? `${(100 * value).toFixed(1)}\u00a0%` : digits(value));
       }
       const gap = outputs.E.data[0] - entropy;
-      const near = Math.abs(gap) < 0.005;
-      setText(
-        apart,
-        near
-          ? `right: ${digits(entropy)}.`
-          : `${digits(Math.abs(gap))} ${gap > 0 ? "above" : "below"} the true one, ${digits(entropy)}.`,
-      );
+      const side = gap > 0 ? "above" : "below";
+      const far = `${digits(Math.abs(gap))} ${side} the true one, ${digits(entropy)}.`;
+      setText(apart, Math.abs(gap) < 0.005 ? `right: ${digits(entropy)}.` : far);
       const known = isUsed(widget, inputs, 4, 2) ? "" : ", which it was not shown";
-      typeset(measured, `${known}; the run had ${digits(inputs.loss[4][2])}.`);
+      setText(measured, `${known}; the run had ${digits(inputs.loss[4][2])}.`);
     },
   };
 }
 verdict.style = `
 .verdict p { margin: 0 0 6px; }
 .formula { font-variant-numeric: tabular-nums; }
+.unit { color: var(--soft); font-size: var(--size-note); margin-left: 6px; white-space: nowrap; }
 `;
 
 export default live(
