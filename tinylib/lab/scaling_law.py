@@ -23,18 +23,18 @@ SMALLEST = 1e-14
 
 
 class Runs(NamedTuple):
-    """The runs of the recipe ``scaling``: a row for each amount of text, a column for each size."""
+    """The runs of the recipe ``scaling``, by seed, amount of text and size of the model."""
 
-    N: Float[Tensor, "3 5"]
-    D: Float[Tensor, "3 5"]
-    L: Float[Tensor, "3 5"]
+    N: Float[Tensor, "2 4 5"]
+    D: Float[Tensor, "2 4 5"]
+    L: Float[Tensor, "2 4 5"]
 
 
 def recorded() -> Runs:
-    """Parameters, tokens and the loss on held-out stories of the 15 runs."""
+    """Parameters, tokens and the loss on held-out stories of the 40 runs."""
     runs = results("scaling")["figures"]["runs"]
     columns = [[run[name] for run in runs] for name in ("parameters", "tokens", "loss")]
-    return Runs(*(torch.tensor(numbers).double().view(3, 5) for numbers in columns))
+    return Runs(*(torch.tensor(numbers).double().view(2, 4, 5) for numbers in columns))
 
 
 class Law(NamedTuple):
