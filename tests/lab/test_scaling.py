@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tinylib.lab.data.stories import KINDS
 from tinylib.lab.recipes import scaling as recipes
-from tinylib.lab.scaling_law import Law, Runs, fit_law, recorded, solve
+from tinylib.lab.scaling_law import Law, ScalingRuns, fit_law, recorded, solve
 from tinylib.lab.train.weights import results
 
 SIZES, AMOUNTS = [2e3, 7e3, 2e4, 9e4, 2e5], [1e5, 3e5, 1e6, 3e6]
@@ -38,20 +38,20 @@ def law(*numbers: float) -> Law:
 )
 def test_a_law_is_recovered_from_its_points(numbers: tuple[float, ...]) -> None:
     N, D = grid()
-    made = law(*numbers)
-    found = fit_law(N, D, made.loss(N, D))
-    torch.testing.assert_close(torch.stack(found), torch.stack(made), rtol=1e-3, atol=1e-3)
-    single = fit_law(N.float(), D.float(), made.loss(N, D).float())
-    assert single.E.dtype == torch.float32 and abs(single.E - made.E) < 1e-3
+    true_law = law(*numbers)
+    found = fit_law(N, D, true_law.loss(N, D))
+    torch.testing.assert_close(torch.stack(found), torch.stack(true_law), rtol=1e-3, atol=1e-3)
+    single = fit_law(N.float(), D.float(), true_law.loss(N, D).float())
+    assert single.E.dtype == torch.float32 and abs(single.E - true_law.E) < 1e-3
 
 
 def test_with_noise_the_fit_is_nearer_to_the_points_than_the_truth_is() -> None:
     N, D = grid()
-    made, noise = law(0.62, 1.2, 0.4, 3.0, 0.55), torch.Generator().manual_seed(0)
-    L = made.loss(N, D) * (1 + 0.01 * torch.randn(len(N), generator=noise))
+    true_law, noise = law(0.62, 1.2, 0.4, 3.0, 0.55), torch.Generator().manual_seed(0)
+    L = true_law.loss(N, D) * (1 + 0.01 * torch.randn(len(N), generator=noise))
     found = fit_law(N, D, L)
-    assert found.error <= (made.loss(N, D) / L - 1).square().mean()
-    assert abs(found.E - made.E) < 0.1
+    assert found.error <= (true_law.loss(N, D) / L - 1).square().mean()
+    assert abs(found.E - true_law.E) < 0.1
     torch.testing.assert_close(found.error, (found.loss(N, D) / L - 1).square().mean())
 
 
@@ -111,11 +111,11 @@ def test_what_cannot_be_fitted_is_refused_in_words() -> None:
 
 
 @pytest.fixture(scope="module")
-def runs() -> Runs:
+def runs() -> ScalingRuns:
     return recorded()
 
 
-def test_all_runs_are_recorded(runs: Runs) -> None:
+def test_all_runs_are_recorded(runs: ScalingRuns) -> None:
     figures = results("scaling")["figures"]
     order = [(run["seed"], *run["shape"]) for run in figures["runs"]]
     every = product(recipes.SEEDS, recipes.AMOUNTS, recipes.SHAPES)

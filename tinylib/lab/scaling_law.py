@@ -22,7 +22,7 @@ SMALLEST = 1e-14
 """Differences of the error that are no more than rounding: then the first exponents are taken."""
 
 
-class Runs(NamedTuple):
+class ScalingRuns(NamedTuple):
     """The runs of the recipe ``scaling``, by seed, amount of text and size of the model."""
 
     N: Float[Tensor, "2 4 5"]
@@ -30,11 +30,11 @@ class Runs(NamedTuple):
     L: Float[Tensor, "2 4 5"]
 
 
-def recorded() -> Runs:
+def recorded() -> ScalingRuns:
     """Parameters, tokens and the loss on held-out stories of the 40 runs."""
     runs = results("scaling")["figures"]["runs"]
     columns = [[run[name] for run in runs] for name in ("parameters", "tokens", "loss")]
-    return Runs(*(torch.tensor(numbers).double().view(2, 4, 5) for numbers in columns))
+    return ScalingRuns(*(torch.tensor(numbers).double().view(2, 4, 5) for numbers in columns))
 
 
 class Law(NamedTuple):

@@ -53,7 +53,7 @@ function losses(widget) {
   );
   const table = h(
     "table.matrix.losses",
-    h("caption", "loss by parameters and tokens of text"),
+    h("caption", "loss by parameters and tokens, mean of two runs"),
     columnHeads(null, ...amounts.map((count) => rounded(count))),
     h("tbody", ...rows),
   );
@@ -70,12 +70,14 @@ function losses(widget) {
     },
   };
 }
+const toneOf = (i) =>
+  `.size-${i} { --tone: color-mix(in oklab, var(--sky), var(--purple) ${25 * i}%); }`;
 losses.style = `
 .losses th[scope="row"] { text-align: left; }
 .losses input.out { color: var(--soft); text-decoration: line-through; }
 .swatch { display: inline-block; width: 1rem; border-top: 3px solid var(--tone);
   margin-right: 6px; vertical-align: middle; }
-${times(5, (i) => `.size-${i} { --tone: color-mix(in oklab, var(--sky), var(--purple) ${25 * i}%); }`).join("\n")}
+${times(5, toneOf).join("\n")}
 `;
 
 /** The runs, the curve of each size, the fitted floor and the true one. Runs can be dragged. */
@@ -186,8 +188,8 @@ function verdict(widget) {
       const side = gap > 0 ? "above" : "below";
       const far = `${digits(Math.abs(gap))} ${side} the true one, ${digits(entropy)}.`;
       setText(apart, Math.abs(gap) < 0.005 ? `right: ${digits(entropy)}.` : far);
-      const known = isUsed(widget, inputs, 4, 2) ? "" : ", which it was not shown";
-      setText(measured, `${known}; the run had ${digits(inputs.loss[4][2])}.`);
+      const known = isUsed(widget, inputs, 4, 3) ? "" : ", which it was not shown";
+      setText(measured, `${known}; the run had ${digits(inputs.loss[4][3])}.`);
     },
   };
 }

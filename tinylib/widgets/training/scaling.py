@@ -11,22 +11,23 @@ from tinylib.lab.scaling_law import best_law, recorded
 from tinylib.lab.train.weights import results
 from tinylib.live.widget import Limits, LiveWidget, table
 
-SIZES = tuple(recorded().N[0].tolist())
-AMOUNTS = tuple(recorded().D[:, 0].tolist())
-LOSSES = recorded().L.T.mul(1e4).round().div(1e4).tolist()  # a row for each size
+RUNS = recorded()
+SIZES = tuple(RUNS.N[0, 0].tolist())
+AMOUNTS = tuple(RUNS.D.mean(0)[:, 0].tolist())
+LOSSES = RUNS.L.mean(0).T.mul(1e4).round().div(1e4).tolist()  # a row for each size, of both seeds
 FITTED = {
-    "all 15": [[True] * 3 for _ in SIZES],
+    "all": [[True] * 4 for _ in SIZES],
     "loss below 1.2": [[loss < 1.2 for loss in row] for row in LOSSES],
-    "4 smallest models": [[i < 4] * 3 for i in range(5)],
-    "3 smallest models": [[i < 3] * 3 for i in range(5)],
-    "4 largest models": [[i > 0] * 3 for i in range(5)],
-    "3 largest models": [[i > 1] * 3 for i in range(5)],
+    "300 k tokens or more": [[tokens > 2e5 for tokens in AMOUNTS] for _ in SIZES],
+    "550 k tokens or less": [[tokens < 9e5 for tokens in AMOUNTS] for _ in SIZES],
+    "3 smallest models": [[i < 3] * 4 for i in range(5)],
+    "3 largest models": [[i > 1] * 4 for i in range(5)],
 }
 """Which of the runs are fitted: each choice has three sizes and three amounts of text at least."""
 PLACES = 25  # of a curve, from 10^5 to 10^8 tokens
 
 
-class Fitted(NamedTuple):
+class FittedLaw(NamedTuple):
     """The law's numbers; its curve for each size; and what it says of the largest run."""
 
     E: Float[Tensor, ""]
@@ -39,14 +40,14 @@ class Fitted(NamedTuple):
     largest: Float[Tensor, ""]
 
 
-def compute(loss: Float[Tensor, "5 3"], fitted: Int[Tensor, ""]) -> Fitted:
+def compute(loss: Float[Tensor, "5 4"], fitted: Int[Tensor, ""]) -> FittedLaw:
     """:func:`tinylib.lab.scaling_law.best_law` of the runs that are not left out."""
     N, D = torch.tensor(SIZES).to(loss.dtype)[:, None], torch.tensor(AMOUNTS).to(loss.dtype)
     used = torch.tensor([*FITTED.values()])[fitted]
     law = best_law(*(one.flatten() for one in torch.broadcast_tensors(N, D, loss, used)))
     places = 10 ** (5 + 3 * torch.arange(PLACES).to(loss.dtype) / (PLACES - 1))
     curves = law.loss(N, places)
-    return Fitted(*law[:-1], law.error.sqrt(), curves, law.loss(N[-1, 0], D[-1]))
+    return FittedLaw(*law[:-1], law.error.sqrt(), curves, law.loss(N[-1, 0], D[-1]))
 
 
 class ScalingWidget(LiveWidget):
