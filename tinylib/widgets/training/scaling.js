@@ -73,6 +73,9 @@ function losses(widget) {
 const toneOf = (i) =>
   `.size-${i} { --tone: color-mix(in oklab, var(--sky), var(--purple) ${25 * i}%); }`;
 losses.style = `
+.losses { width: 100%; table-layout: fixed; }
+.losses caption { white-space: normal; }
+.losses input { width: 100%; min-width: 0; padding-inline: 2px; }
 .losses th[scope="row"] { text-align: left; }
 .losses input.out { color: var(--soft); text-decoration: line-through; }
 .swatch { display: inline-block; width: 1rem; border-top: 3px solid var(--tone);
