@@ -66,14 +66,15 @@ def test_no_start_finds_a_better_law() -> None:
         learner = torch.optim.LBFGS([logs], max_iter=300, line_search_fn="strong_wolfe")
 
         def error(logs: Tensor = logs) -> Tensor:
-            return (Law(*logs.exp(), L[0]).loss(N, D) / L - 1).square().mean()
+            E, A, alpha, B, beta = logs.exp()
+            return (Law(E, A, alpha, B, beta, L[0]).loss(N, D) / L - 1).square().mean()
 
         def step(learner: torch.optim.LBFGS = learner, logs: Tensor = logs) -> Tensor:
             learner.zero_grad()
             (found := error(logs)).backward()
             return found
 
-        learner.step(step)  # type: ignore[arg-type]
+        learner.step(step)
         best = min(best, error(logs).item())
     assert fit_law(N, D, L).error <= best * (1 + 1e-4)
 

@@ -44,7 +44,7 @@ def _drawn(seed: int) -> tuple[Iterator[tuple[str, ...]], list[tuple[str, ...]]]
 def texts(seed: int, tokens: int) -> list[tuple[str, ...]]:
     """The first stories of this seed that have so many tokens, <eos> counted; none held out."""
     fresh, drawn = _drawn(seed)
-    found, count = [], 0
+    found, count = list[tuple[str, ...]](), 0
     while count < tokens:
         if len(found) == len(drawn):
             drawn.append(next(fresh))
@@ -56,8 +56,8 @@ def texts(seed: int, tokens: int) -> list[tuple[str, ...]]:
 def untrained_of(shape: tuple[int, int, int], V: int, seed: int = 0) -> GPT:
     """A GPT of this width, with these heads and blocks, as it is before training."""
     D, H, layers = shape
-    form = {"D": D, "H": H, "layers": layers, "dropout": 0.0, "activation": "gelu"}
-    return untrained(GPTConfig(V=V, max_len=96, **form, **MODERN), seed)
+    form = GPTConfig(V, 96, D, H, layers, dropout=0.0, activation="gelu", **MODERN)
+    return untrained(form, seed)
 
 
 def one_run(shape: tuple[int, int, int], tokens: int, seed: int) -> dict[str, Any]:
