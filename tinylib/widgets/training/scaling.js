@@ -73,7 +73,7 @@ function losses(widget) {
 const toneOf = (i) =>
   `.size-${i} { --tone: color-mix(in oklab, var(--sky), var(--purple) ${25 * i}%); }`;
 losses.style = `
-.losses { width: 100%; min-width: 19.25rem; table-layout: fixed; }
+.losses { width: 100%; min-width: 22.5rem; table-layout: fixed; }
 .losses caption { white-space: normal; }
 .losses input { width: 100%; min-width: 0; padding-inline: 2px; }
 .losses th[scope="row"] { text-align: left; }
