@@ -50,7 +50,7 @@ class Law(NamedTuple):
     beta: Float[Tensor, ""]
     error: Float[Tensor, ""]
 
-    def loss(self, N: Float[Tensor, "*R"], D: Float[Tensor, "*R"]) -> Float[Tensor, "*R"]:
+    def loss(self, N: Float[Tensor, "*#R"], D: Float[Tensor, "*#R"]) -> Float[Tensor, "..."]:
         """What the law says of so many parameters and tokens."""
         return self.E + self.A * (N / 1000) ** -self.alpha + self.B * (D / 1000) ** -self.beta
 

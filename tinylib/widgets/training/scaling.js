@@ -15,11 +15,11 @@ const [THOUSAND, MILLION] = [
   ["k", "thousand"],
   ["M", "million"],
 ];
-function rounded(count, long = 0) {
+function shortCount(count, long = 0) {
   const [size, unit] = count >= 1e6 ? [count / 1e6, MILLION] : [count / 1e3, THOUSAND];
   return `${Number(size.toPrecision(2))}\u00a0${unit[long]}`;
 }
-const digits = (value) => value.toFixed(3).replace("-", "−");
+const threeDigits = (value) => value.toFixed(3).replace("-", "−");
 /** Whether the run of size `i` and amount `j` is fitted. */
 const isUsed = ({ spec }, { fitted }, i, j) => spec.facts.fitted[fitted][i][j];
 
@@ -32,7 +32,8 @@ const runsFitted = (widget) =>
 /** The loss of each run, to be typed; a row for each size, a column for each amount of text. */
 function losses(widget) {
   const { sizes, amounts } = widget.spec.facts;
-  const run = (i, j) => `${rounded(sizes[i], 1)} parameters, ${rounded(amounts[j], 1)} tokens`;
+  const run = (i, j) =>
+    `${shortCount(sizes[i], 1)} parameters, ${shortCount(amounts[j], 1)} tokens`;
   const box = (i, j) =>
     numberBox(widget, "loss", {
       field: () => `loss ${i} ${j}`,
@@ -47,14 +48,14 @@ function losses(widget) {
   const boxes = sizes.map((_, i) => amounts.map((_, j) => box(i, j)));
   const rows = boxes.map((row, i) =>
     namedRow(
-      [h("i", { class: `swatch size-${i}` }), rounded(sizes[i])],
+      [h("i", { class: `swatch size-${i}` }), shortCount(sizes[i])],
       row.map((one) => [one]),
     ),
   );
   const table = h(
     "table.matrix.losses",
     h("caption", "loss by parameters and tokens (mean of 2)"),
-    columnHeads(null, ...amounts.map((count) => rounded(count))),
+    columnHeads(null, ...amounts.map((count) => shortCount(count))),
     h("tbody", ...rows),
   );
   return {
@@ -93,7 +94,7 @@ function picture(widget) {
     y: [0, TOP],
     height: 330,
     ticks: {
-      x: [5, 6, 7, 8].map((power) => [power, rounded(10 ** power)]),
+      x: [5, 6, 7, 8].map((power) => [power, shortCount(10 ** power)]),
       y: [0, 0.5, 1, 1.5, 2, 2.5, 3],
     },
     paths: names,
@@ -185,14 +186,17 @@ function verdict(widget) {
       for (const [name, element] of Object.entries(shown)) {
         const [value] = outputs[name].data;
         setAttribute(element, "data-value", String(value));
-        setText(element, name === "off" ? `${(100 * value).toFixed(1)}\u00a0%` : digits(value));
+        setText(
+          element,
+          name === "off" ? `${(100 * value).toFixed(1)}\u00a0%` : threeDigits(value),
+        );
       }
       const gap = outputs.E.data[0] - entropy;
       const side = gap > 0 ? "above" : "below";
-      const far = `${digits(Math.abs(gap))} ${side} the true one, ${digits(entropy)}.`;
-      setText(apart, Math.abs(gap) < 0.005 ? `right: ${digits(entropy)}.` : far);
+      const far = `${threeDigits(Math.abs(gap))} ${side} the true one, ${threeDigits(entropy)}.`;
+      setText(apart, Math.abs(gap) < 0.005 ? `right: ${threeDigits(entropy)}.` : far);
       const known = isUsed(widget, inputs, 4, 3) ? "" : ", which it was not shown";
-      setText(measured, `${known}; the run had ${digits(inputs.loss[4][3])}.`);
+      setText(measured, `${known}; the run had ${threeDigits(inputs.loss[4][3])}.`);
     },
   };
 }
