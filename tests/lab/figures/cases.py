@@ -30,6 +30,7 @@ from tinylib.lab.figures import (
     seq2seq_attention,
     synthesizer,
     tokens,
+    training,
     transformer,
     transformer_block,
 )
@@ -303,6 +304,11 @@ DRAW: dict[str, Callable[[], Figure]] = {
         {"model": [x + 0.1 + 0.02 * i for i, x in enumerate(EXACT)], "exact": EXACT},
         "Surprise",
         y_name="surprise in nats",
+    ),
+    "intervals": lambda: training.intervals(
+        {"gains": (0.2, 0.05), "is open": (-0.01, 0.02), "loses": (-0.1, 0.04)},
+        "Gain of each part",
+        x_name="nats",
     ),
     "gpt": gpt.architecture,
     "decoder_only": gpt.decoder_only,

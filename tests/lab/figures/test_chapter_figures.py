@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from cases import bold, contrast, drawn, labels, patches, texts
+from matplotlib.lines import Line2D
 from test_shared_figures import apart
 
 from tinylib import bleu
@@ -416,3 +417,21 @@ def test_shared_keys_are_as_wide_as_the_queries_that_share_them() -> None:
     wide = [round(box.get_width()) for box in patches("sharing", "FancyBboxPatch")[1:]]
     assert len(wide) == 3 * 4 + 2 * (4 + 2 + 1)
     assert [n for n in wide if n > 3 * wide[0]] == [wide[-1]] * 2, "one pair for all four"
+
+
+# What changed since GPT-2
+
+
+def start(line: Line2D) -> float:
+    return float(np.asarray(line.get_xdata())[0])
+
+
+def test_a_bar_that_reaches_zero_is_a_grey_ring_and_the_others_have_their_sign() -> None:
+    lines = drawn("intervals").drawing.axes[0].lines
+    points = [line for line in lines if line.get_marker() == "o"]
+    fills = [line.get_markerfacecolor() for line in points]
+    assert fills == [COLOURS["positive"], "white", COLOURS["negative"]]
+    grid = [line for line in lines if line.get_linewidth() == 0.8]
+    (zero,) = (start(line) for line in grid if line.get_color() == style.SOFT)
+    gains, open_, loses = (start(line) - zero for line in points)
+    assert (open_, loses) == pytest.approx((-0.05 * gains, -0.5 * gains))

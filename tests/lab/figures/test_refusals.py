@@ -24,6 +24,7 @@ from tinylib.lab.figures import (
     seq2seq,
     seq2seq_attention,
     tokens,
+    training,
     transformer,
     transformer_block,
 )
@@ -331,6 +332,10 @@ REFUSED: list[tuple[str, Call]] = [
     ("'p' holds inf", over_words(1, p=[INF])),
     ("pass 1 to 40, each a finite number", lambda: inside_gpt.shares({"a": -INF}, "t", "sum")),
     ("pass 1 to 40", lambda: inside_gpt.shares({}, "t", "sum")),
+    ("pass 1 to 40, each a value", lambda: training.intervals({}, "t", x_name="x")),
+    ("how far its bar goes", lambda: training.intervals({"a": (1.0,)}, "t", x_name="x")),
+    ("1 rows: pass", lambda: training.intervals({"a": (-INF, 1.0)}, "t", x_name="x")),
+    ("1 rows: pass", lambda: training.intervals({"a": (1.0, -0.1)}, "t", x_name="x")),
     (
         "probabilities for 1 rows, 2 words",
         lambda: inside_gpt.lens(["a", "b"], [["c"]], [[0.5]], "t", rows=["r"]),

@@ -12,6 +12,11 @@ def constant(share: float) -> float:
     return 1.0
 
 
+def held(warmup: float = 0.0) -> Schedule:
+    r"""$f(s) = s/w$ while $s < w$, then 1: up for the share w, and the full rate to the end."""
+    return _after(warmup, lambda rest: 1.0)
+
+
 def linear(warmup: float = 0.0) -> Schedule:
     r"""$f(s) = s/w$ while $s < w$, then $(1-s)/(1-w)$: up for the share w, then down to 0."""
     return _after(warmup, lambda rest: 1 - rest)

@@ -1,0 +1,3 @@
+from tinylib.widgets.training.scaling import ScalingWidget
+
+__all__ = ["ScalingWidget"]
