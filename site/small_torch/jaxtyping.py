@@ -12,4 +12,4 @@ class Shaped:
         return object
 
 
-Bool = Float = Int = Num = UInt8 = Shaped
+Bool = Float = Inexact = Int = Num = UInt8 = Shaped
