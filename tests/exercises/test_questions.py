@@ -38,6 +38,7 @@ from tinylib.lab.data.stories import draw_story
 from tinylib.lab.data.text import BOS
 from tinylib.lab.models.language import load_language_model, uniform
 from tinylib.lab.models.translation import attention_maps, load_translator
+from tinylib.lab.scaling_law import fit_law, recorded
 from tinylib.lab.train.weights import results
 from tinylib.multi_head_attention import MultiHeadAttention, split_heads
 from tinylib.normalization import layer_norm
@@ -339,7 +340,13 @@ def claims_of_training() -> Claims:
     batch = torch.tensor([1.0, 2.0, 3.0, 6.0])
     halves = -batch.view(2, 2).mean(1)  # gradients of (0 - y)²/2
     assert torch.allclose(halves.mean(), -batch.mean())
-    return {"q-bits": [1 + step, step, after], "q-processes": [*halves]}
+    runs = recorded()
+    floor, truth = fit_law(*runs).E, results("scaling")["figures"]["entropy"]
+    return {
+        "q-bits": [1 + step, step, after],
+        "q-processes": [*halves],
+        "q-floor": [floor, truth, runs.L.min()],
+    }
 
 
 @pytest.mark.usefixtures("unchecked")
