@@ -322,7 +322,10 @@ def test_trying_ends_when_the_reader_steps_in(widget: Locator) -> None:
     assert go.evaluate("b => b === b.getRootNode().activeElement")
     assert count.inner_text() == "" == widget.locator(".begun").text_content()
     assert 0 < len(tried(widget)) < 224
-    assert {position for _, position in tried(widget)} <= {AT, TO, LAST}, "the way comes first"
+    # How many it tries until then depends on the machine, but words that differ come first.
+    differing = {(block, position) for block in range(-1, 6) for position in (AT, LAST)}
+    known = {*tried(widget)} - {(0, TO)}
+    assert known <= differing or known > differing, known
     go.click()
     cell(widget, 3, LAST).click()
     stop.wait_for(state="hidden")
