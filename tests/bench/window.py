@@ -97,7 +97,11 @@ def race(model: GPT, text: Tensor, room: int, rounds: int) -> dict[str, Any]:
         times = milliseconds({name: partial(run, name) for name in METHODS}, rounds)
     for name, whole in times.items():
         each = [ms / read.shape[1] for ms in whole]
-        found[name] |= {"ms": statistics.median(each), "least": min(each), "most": max(each)}
+        found[name] |= {
+            "milliseconds": statistics.median(each),
+            "least": min(each),
+            "most": max(each),
+        }
     return {"room": room, "tokens": len(said), "methods": {name: found[name] for name in METHODS}}
 
 
@@ -118,7 +122,8 @@ def main() -> None:
         found["models"][name] = race(model, ids, room, rounds)
         figures = found["models"][name]["methods"]
         rows = [
-            [method, f"{row['loss']:.3f}", f"{row['ms']:.2f}"] for method, row in figures.items()
+            [method, f"{row['loss']:.3f}", f"{row['milliseconds']:.2f}"]
+            for method, row in figures.items()
         ]
         table([name, "loss", "ms a token"], rows)
     save("window", found, chosen.record)

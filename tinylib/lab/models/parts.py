@@ -11,7 +11,7 @@ GPT-2's smallest size as quickly as they can.
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Inexact, Int
 from torch import Tensor, nn
 
 from tinylib.checks import check_positive
@@ -119,7 +119,7 @@ class PartsBlock(Block):
         self,
         x: Float[Tensor, "*B T D"],
         cache: Cache | None = None,
-        theta: Float[Tensor, "T D/2"] | None = None,
+        theta: Inexact[Tensor, "T D/2"] | None = None,
         mask: Bool[Tensor, "*B 1 S"] | None = None,
         x_0: Float[Tensor, "*B T D"] | None = None,
         v_1: Float[Tensor, "*B T Hd_k"] | None = None,
