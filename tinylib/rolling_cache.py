@@ -86,6 +86,7 @@ def write_on(
     B = len(prompt)
     caches = rolling_caches(model, B, room, sinks)
     check_room(prompt, 1, caches[0].keys.shape[1], None)
+    check_between(1, torch.inf, length=length)
     if sampling:
         check_draws(u, B, length)
     text, new = prompt.new_empty(B, length), prompt

@@ -126,6 +126,8 @@ def test_it_says_what_cannot_be() -> None:
             write_on(rotary(**change), prompt, 9, **given)
     with pytest.raises(ValueError, match="a prompt is a token or more"):
         write_on(rotary(), prompt[:, :0], 9)
+    with pytest.raises(ValueError, match="length is 0"):
+        write_on(rotary(), prompt, 0)
     broken = rotary()
     broken.norm.weight.data[0] = torch.nan
     with pytest.raises(ValueError, match="NaN"):

@@ -85,12 +85,11 @@ def fit(
     If several processes train it (:mod:`tinylib.lab.train.processes`), each takes its rows of the
     batch; the first writes the checkpoint and prints the progress.
 
-    ValueError for arguments that make no sense (to compile in several processes is one), a device
-    that is not there, an empty batch, a loss
-    that is not a scalar, a checkpoint that is damaged or of another run. FloatingPointError as
-    soon as a loss or a gradient is not finite: the checkpoint stays as it was. OSError if a
-    checkpoint cannot be written: the one before stays. :class:`tinylib.lab.train.files.InUse` if
-    another process is training with the same checkpoint.
+    ValueError for arguments that make no sense (such as to compile in several processes), a device
+    that is not there, an empty batch, a loss that is not a scalar, a checkpoint that is damaged or
+    of another run. FloatingPointError as soon as a loss or a gradient is not finite: the
+    checkpoint stays as it was. OSError if a checkpoint cannot be written: the one before stays.
+    :class:`tinylib.lab.train.files.InUse` if another process is training with the same checkpoint.
     """
     _check(model, steps, clip, validate, every, patience)
     if compile and processes.number() > 1:
