@@ -4,12 +4,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
+from jaxtyping import Bool, Float, Inexact
 from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 
+from tinylib.attention_scoring import scaled_dot_score
+from tinylib.gpt import Block
 from tinylib.hooks import eval_mode
+from tinylib.kv_cache import Cache, KVCache
 from tinylib.normalization import LayerNorm, RMSNorm
 
 PLAIN = nn.Linear, nn.Embedding, LayerNorm
+FEW = 2**21
+"""A block of more parameters is slow for their sake, not for Python's, and is not copied."""
 
 
 def fast_rms_norm(norm: RMSNorm) -> Callable[[Tensor], Tensor]:
@@ -26,18 +33,93 @@ def fast_rms_norm(norm: RMSNorm) -> Callable[[Tensor], Tensor]:
     return forward
 
 
+def fast_product(w: Tensor, b: Tensor | None) -> Callable[[Tensor], Tensor]:
+    r"""$xW^\top + b$ for rows x, with a copy of W column by column: the quickest for few rows."""
+    columns = w.T.contiguous()
+    return (lambda x: x @ columns) if b is None else (lambda x: torch.addmm(b, x, columns))
+
+
+def fast_norm(norm: LayerNorm | RMSNorm) -> Callable[[Tensor], Tensor]:
+    """The same norm, without what Python looks up at each call."""
+    if isinstance(norm, RMSNorm):
+        return fast_rms_norm(norm)
+    w, b, eps = norm.weight.detach(), norm.bias.detach(), norm.eps
+    return lambda x: torch.layer_norm(x, w.shape, w, b, eps)
+
+
+def fast_block(block: Block) -> Callable[..., tuple[Tensor, KVCache]] | None:
+    r"""``block(x, cache, theta, mask)`` where x is one token of each text: the products alone.
+
+    $W_q$, $W_k$ and $W_v$ are joined, and the weights copied, so they are those of now. All else
+    the block itself reads. None if it has hooks, more than :data:`FEW` parameters, or another form.
+    """
+    parts = dict(block.named_modules())
+    w = {name: parameter.detach() for name, parameter in block.named_parameters()}
+    some, attention = w.get("attention.w_q.weight"), block.attention
+    if type(block) is not Block or attention.score is not scaled_dot_score or some is None:
+        return None
+    if any(part._forward_hooks or part._forward_pre_hooks for part in parts.values()):
+        return None
+    kinds = {(x.dtype, x.device) for x in w.values()}
+    if len(kinds) > 1 or not some.is_cpu or some.dtype not in (torch.float32, torch.float64):
+        return None
+    if sum(map(torch.numel, w.values())) > FEW:
+        return None
+
+    def joined(kind: str) -> list[Tensor]:
+        return [w[name] for x in "qkv" if (name := f"attention.w_{x}.{kind}") in w]
+
+    def product(name: str) -> Callable[[Tensor], Tensor]:
+        return fast_product(w[f"{name}.weight"], w.get(f"{name}.bias"))
+
+    biases = joined("bias")
+    project = fast_product(torch.cat(joined("weight")), torch.cat(biases) if biases else None)
+    mix = product("attention.w_o")
+    w_1, w_2 = product("feed_forward.w_1"), product("feed_forward.w_2")
+    norms = (parts[name] for name in ("attention_norm", "feed_forward_norm"))
+    attention_norm, feed_forward_norm = map(fast_norm, norms)
+    D, H, activation = len(some), attention.H, block.feed_forward.activation
+
+    def forward(
+        x: Float[Tensor, "B T D"],
+        cache: Cache | None = None,
+        theta: Inexact[Tensor, "T D/2"] | None = None,
+        mask: Bool[Tensor, "B 1 S"] | None = None,
+    ) -> tuple[Float[Tensor, "B T D"], KVCache]:
+        if cache is None or x.shape[1] != 1 or torch.is_grad_enabled():
+            return Block.forward(block, x, cache, theta, mask)
+        B, x = x.shape[0], x[:, 0]
+        qkv = project(attention_norm(x)).view(B, 3, D)
+        q, k, v = qkv[:, 0], qkv[:, 1:2], qkv[:, 2:]
+        if theta is not None:
+            pairs = torch.view_as_complex(qkv[:, :2].view(B, 2, D // 2, 2))
+            turned = torch.view_as_real(pairs * theta).view(B, 2, D)
+            q, k = turned[:, 0], turned[:, 1:]
+        kept = cache.append(k, v)
+        mask = None if mask is None else mask[:, None]
+        q, k, v = (y.view(B, -1, H, D // H).transpose(1, 2) for y in (q, *kept))
+        x = x + mix(scaled_dot_product_attention(q, k, v, mask).view(B, D))
+        x = x + w_2(activation(w_1(feed_forward_norm(x))))
+        return x[:, None], kept
+
+    return forward
+
+
 @contextmanager
 def fast_modules(model: nn.Module) -> Iterator[None]:
     """The model in eval mode, and each ``module.part(x)`` without nn.Module's search for it.
 
     A third of a small model's time goes into that search: nn.Module looks for a part after all
-    else has failed, and for hooks at each call. Within the block parameters and parts are plain
+    else has failed, and for hooks at each call. Within the context parameters and parts are plain
     attributes, a plain layer is its own forward function (unless it has hooks), and dropout,
-    which does nothing in eval mode, is left out. Blocks may be nested. The weights of an RMS norm
-    are those at the beginning of the block.
+    which does nothing in eval mode, is left out. A GPT's block reads the next token by
+    :func:`fast_block`, with its weights at the beginning, as those of an RMS norm are.
+    Such contexts may be nested.
     """
     modules = [*model.modules()]
     for module in modules:
+        if isinstance(module, Block) and (forward := fast_block(module)):
+            module.__dict__["forward"] = forward
         module.__dict__ |= module._parameters | module._modules
         for name, part in module.named_children():
             hooked = part._forward_hooks or part._forward_pre_hooks
@@ -52,5 +134,5 @@ def fast_modules(model: nn.Module) -> Iterator[None]:
             yield
     finally:
         for module in modules:
-            for name in module._parameters | module._modules:
+            for name in module._parameters | module._modules | {"forward": None}:
                 module.__dict__.pop(name, None)  # a nested block may have removed it

@@ -50,10 +50,8 @@ class ReservedCache:
         v: Float[Tensor, "B T D"],
     ) -> KVCache:
         """All rows so far, and these T. ValueError if there is no room for them."""
-        there, dtype = _layout(self.keys), self.keys.dtype
         for x in (k, v):
-            exact = torch.promote_types(x.dtype, dtype) == dtype
-            if _layout(x) != there or not exact:
+            if not _fits(x, self.keys):
                 here, wanted = _words(x), _words(self.keys)
                 raise ValueError(f"{here}, but the cache is made for {wanted}")
         start, end = self.length, self.length + k.shape[1]
@@ -65,8 +63,9 @@ class ReservedCache:
         return KVCache(self.keys[:, :end], self.values[:, :end])
 
 
-def _layout(x: Float[Tensor, "B T D"]) -> tuple[int, int, torch.device]:
-    return x.shape[0], x.shape[-1], x.device
+def _fits(x: Float[Tensor, "B T D"], rows: Float[Tensor, "B S D"]) -> bool:
+    exact = x.dtype == rows.dtype or torch.promote_types(x.dtype, rows.dtype) == rows.dtype
+    return exact and x.shape[::2] == rows.shape[::2] and x.device == rows.device
 
 
 def _words(x: Float[Tensor, "B T D"]) -> str:

@@ -7,7 +7,9 @@ import torch
 from peers import close
 from test_generation import small, tokens
 
-from tinylib.fast_modules import fast_modules
+from tinylib import fast_modules as module
+from tinylib.attention_scoring import dot_score, scaled_dot_score
+from tinylib.fast_modules import fast_block, fast_modules
 from tinylib.generation import generate
 from tinylib.kv_cache import reserve_caches
 
@@ -40,6 +42,34 @@ def test_token_by_token_is_all_at_once(today: bool, dtype: torch.dtype, toleranc
         caches = reserve_caches(model, 2, 20)
         rows = [model.read(token, caches)[0] for token in text.split(1, 1)]
     close(torch.cat(rows, 1), model(text), tolerance)
+
+
+def test_only_a_plain_small_block_reads_the_next_token_by_its_products_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = small()
+    block = model.blocks[0]
+    assert fast_block(block)
+    assert fast_block(small(bias=False, positions="rotary").blocks[0])
+    hook = block.attention.weights.register_forward_hook(lambda *args: None)
+    assert fast_block(block) is None
+    hook.remove()
+    assert fast_block(small().bfloat16().blocks[0]) is None
+    block.attention.score = dot_score
+    assert fast_block(block) is None
+    block.attention.score = scaled_dot_score
+    monkeypatch.setattr(module, "FEW", 100)
+    assert fast_block(block) is None
+
+
+def test_the_first_tokens_and_gradients_are_left_to_the_block_itself() -> None:
+    model, text = small(), tokens(2, 5)
+    with fast_modules(model), torch.enable_grad():
+        read, _ = model.read(text, reserve_caches(model, 2, 5))
+        assert read.requires_grad
+        caches = reserve_caches(model, 2, 5)
+        one_by_one = [model.read(token, caches)[0].detach() for token in text.split(1, 1)]
+    close(torch.cat(one_by_one, 1), read.detach(), 1e-5)
 
 
 def test_with_fast_modules_what_is_wrong_is_refused(unchecked: None) -> None:

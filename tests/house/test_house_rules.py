@@ -29,7 +29,7 @@ CONCEPTS = """
     checks hooks encoder_decoder decoding seq2seq bleu attention_scoring seq2seq_attention
     attention_cost self_attention fast_attention kv_cache positional_encoding fast_rotation
     multi_head_attention synthesizer normalization feed_forward transformer_block transformer
-    fast_modules fast_merges tokens gpt inside_gpt induction generation speculative
+    fast_merges tokens gpt fast_modules inside_gpt induction generation speculative
     rolling_cache quantisation real_model
 """.split()
 # Concepts that are taught in another chapter's pages.
