@@ -130,7 +130,8 @@ WITHOUT = {
         fast_attention.fast_attend multi_head_attention.fast_multi_head_attention
         multi_head_attention.broadcast_over_heads multi_head_attention.apply_head_mask
         multi_head_attention.merge_heads tokens.learn_merges fast_merges.merge_all
-        fast_modules.fast_modules fast_modules.fast_rms_norm fast_rotation.rotation""",
+        fast_modules.fast_modules fast_modules.fast_rms_norm fast_modules.fast_product
+        fast_modules.fast_norm fast_modules.fast_block fast_rotation.rotation""",
     "It counts, gathers or reserves.": """
         bleu.ngrams bleu.is_ngram bleu.ngram_matches bleu.count bleu.ngram_counts
         tokens.split tokens.to_bytes tokens.from_bytes tokens.merge tokens.count_pairs

@@ -19,24 +19,24 @@ Score = Callable[[Tensor, Tensor], Tensor]  # from q and k to (T, S) numbers
 
 
 def gaussian(u: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
-    r"""$\log K(u) = -u^2/2$: nearness counts, and no point is too far."""
+    r"""$\ln K(u) = -u^2/2$: nearness counts, and no point is too far."""
     return -u.square() / 2
 
 
 def boxcar(u: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
-    r"""$\log K(u) = 0$ for $|u| \le 1$: all points inside count alike."""
+    r"""$\ln K(u) = 0$ for $|u| \le 1$: all points inside count alike."""
     return (0 * u).masked_fill(u.abs() > 1, -torch.inf)  # 0 · NaN is NaN
 
 
 def epanechnikov(u: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
-    r"""$\log K(u) = \log(1 - u^2)$ for $|u| < 1$ (Epanechnikov 1969)."""
+    r"""$\ln K(u) = \ln(1 - u^2)$ for $|u| < 1$ (Epanechnikov 1969)."""
     outside = u.abs() >= 1
     inside = u.masked_fill(outside, 0.0)  # so that no gradient is NaN
     return torch.log1p(-inside.square()).masked_fill(outside, -torch.inf)
 
 
 def constant(u: Float[Tensor, "*B"]) -> Float[Tensor, "*B"]:
-    r"""$\log K(u) = 0$: all points count alike."""
+    r"""$\ln K(u) = 0$: all points count alike."""
     return torch.zeros_like(u)
 
 

@@ -89,7 +89,7 @@ def precision(counts: Counts) -> Float[Tensor, "*B N"]:
 
 
 def bleu(counts: Counts) -> Float[Tensor, "*B"]:
-    r"""$BP \cdot \exp(\sum_n \frac1N \log p_n)$ (Papineni et al. 2002).
+    r"""$BP \cdot \exp(\sum_n \frac1N \ln p_n)$ (Papineni et al. 2002).
 
     The geometric mean of the precisions, so 0 if any of them is 0.
     """

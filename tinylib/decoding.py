@@ -84,7 +84,7 @@ def extend(
 ) -> Extended:
     r"""One step of beam search: of all W·V extensions keep the W best.
 
-    They compete by $s(y) = \log p(y) / |y|^\alpha$: $\alpha$ is the length
+    They compete by $s(y) = \ln p(y) / |y|^\alpha$: $\alpha$ is the length
     penalty. With $\alpha = 0$ that is the log-probability: it falls with every
     token, which favours the short. A larger $\alpha$ favours the long (Wu et
     al. 2016, eq. 14, divide by $((5 + |y|) / 6)^\alpha$). A finished sentence

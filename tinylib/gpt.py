@@ -183,7 +183,7 @@ def next_token_loss(
     tokens: Int[Tensor, "B T"],
     pad: int | None = None,
 ) -> Float[Tensor, ""]:
-    r"""$-\frac1N \sum_t \log P(w_{t+1} \mid w_1 \dots w_t)$; its exponential is the perplexity.
+    r"""$-\frac1N \sum_t \ln P(w_{t+1} \mid w_1 \dots w_t)$; its exponential is the perplexity.
 
     The mean of :func:`negative_log_likelihood`. Each token but the last is read, and each but the
     first is one of the N targets, unless it is ``pad``. ValueError if a text has no

@@ -147,7 +147,7 @@ def negative_log_likelihood(
     logits: Float[Tensor, "*B T V"],
     target: Int[Tensor, "*B T"],
 ) -> Float[Tensor, "*B T"]:
-    r"""$-\log P(w_t)$ in nats: the log-probability of each target, gathered.
+    r"""$-\ln P(w_t)$ in nats: the log-probability of each target, gathered.
 
     log_softmax subtracts in the exponent, so that nothing becomes log 0. In
     float32 at least: sums of bf16 numbers would be too coarse. ValueError
@@ -161,7 +161,7 @@ def negative_log_likelihood(
 def masked_loss(
     logits: Float[Tensor, "B T V"], target: Int[Tensor, "B T"], pad: int = 0
 ) -> Float[Tensor, ""]:
-    r"""$-\sum_t m_t \log p(y_t) \,/ \sum_t m_t$, with $m_t = [y_t \ne pad]$.
+    r"""$-\sum_t m_t \ln p(y_t) \,/ \sum_t m_t$, with $m_t = [y_t \ne pad]$.
 
     The mean of :func:`negative_log_likelihood` over all words of the batch;
     what is predicted at pads does not count, neither above nor below the line.

@@ -175,6 +175,21 @@ def test_a_model_that_the_file_cannot_be_is_refused() -> None:
         sizes_of(same_weights()[0])
 
 
+def test_the_file_trains_on_a_book_and_writes(tmp_path: Path) -> None:
+    """As `python my_gpt.py book.txt`, with fewer steps and letters."""
+    code = assemble([number for number in PIECES if number <= "14"])
+    assert len(code.splitlines()) <= 233  # 175 of them are not blank
+    for many, few in (("steps=1500", "steps=3"), (":1], 500", ":1], 20")):
+        assert code.count(many) == 1
+        code = code.replace(many, few)
+    (tmp_path / "my_gpt.py").write_text(code, encoding="utf-8")
+    (tmp_path / "book.txt").write_text("Once upon a time there was a fox. " * 30, encoding="utf-8")
+    run = [sys.executable, "my_gpt.py", "book.txt"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    first, text = done.stdout.split("\n", 1)
+    assert first.startswith("step     0  loss 5.5") and text.startswith("O") and len(text) > 9
+
+
 def test_the_first_loss_is_about_ln_v() -> None:
     torch.manual_seed(0)
     model = WHOLE.GPT(256, 16, 32, 4, 2)
