@@ -38,6 +38,8 @@ from tinylib.lab.data.stories import draw_story
 from tinylib.lab.data.text import BOS
 from tinylib.lab.models.language import load_language_model, uniform
 from tinylib.lab.models.translation import attention_maps, load_translator
+from tinylib.lab.recipes.modern_parts import APART, BASE, gains, losses
+from tinylib.lab.recipes.modern_parts import gain as paired_gain
 from tinylib.lab.scaling_law import fit_law, recorded
 from tinylib.lab.train.weights import results
 from tinylib.multi_head_attention import MultiHeadAttention, split_heads
@@ -342,7 +344,14 @@ def claims_of_training() -> Claims:
     assert torch.allclose(halves.mean(), -batch.mean())
     runs = recorded()
     floor, truth = fit_law(*runs).E, results("scaling")["figures"]["entropy"]
+    parts = results("modern-parts")["figures"]["runs"]
+    gain, base = gains(parts), losses(parts)[BASE].values()
+    pairs = {0: 0.03, 1: -0.01, 2: 0.04}
+    three = paired_gain(dict.fromkeys(pairs, 0.0), {seed: -by for seed, by in pairs.items()})
+    single = [gain[n].mean for n in ("Muon", "rotary positions", "RMS norm, no biases")]
     return {
+        "q-part": [*single, max(base) - min(base)],
+        "q-pairs": [*pairs.values(), three.mean, three.error, three.error * 3**0.5],
         "q-bits": [1 + step, step, after],
         "q-processes": [*halves],
         "q-floor": [floor, truth, runs.L.min()],
@@ -771,14 +780,13 @@ def test_shakespeare_surprises_twice_as_much_as_what_is_always_likeliest() -> No
 
 
 def test_what_the_questions_about_training_say_is_true() -> None:
-    runs = {
-        name: [run["loss"] for run in two]
-        for name, two in results("modern-parts")["figures"]["runs"].items()
-    }
-    seeds_differ = max(max(two) - min(two) for two in runs.values())
-    gain = {name: sum(runs["GPT-2"]) / 2 - sum(two) / 2 for name, two in runs.items()}
-    assert abs(gain["rotary positions"]) < seeds_differ
-    assert abs(gain["RMS norm, no biases"]) < seeds_differ < gain["Muon"] / 3
+    gain = gains(results("modern-parts")["figures"]["runs"])
+    single = {name: of for name, of in gain.items() if name not in APART}
+    best, second, *_ = single.values()
+    assert best == single["Muon"]
+    assert best.mean - 2 * best.error > second.mean + 2 * second.error
+    three = paired_gain(dict.fromkeys(range(3), 1.0), {0: 0.97, 1: 1.01, 2: 0.96})
+    assert not three.measured and three.error < three.mean < 2 * three.error
 
     starts = {start.__doc__: start for start, _ in training.check_resume.cases()}
     drawn_in_order = starts["a generator that is seeded at the start and then runs on"]

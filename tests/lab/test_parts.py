@@ -22,6 +22,7 @@ from tinylib.lab.recipes import modern_parts as recipe
 from tinylib.lab.recipes.language_models import untrained
 from tinylib.lab.train.precision import fixed
 from tinylib.lab.train.schedules import held
+from tinylib.lab.train.weights import results
 from tinylib.normalization import RMSNorm
 
 CONFIG = GPTConfig(V=11, max_len=7, D=12, H=6, layers=3, dropout=0.0)
@@ -213,6 +214,27 @@ def test_a_killed_measurement_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     assert runs[0]["row"] == recipe.BASE and {run["seed"] for run in runs[:4]} == {0, 1}
     assert recipe.losses(runs)[recipe.TOGETHER].keys() == {0, 1}
     assert not list(tmp_path.glob("*-*-*.safetensors")), "what has ended needs no checkpoint"
+
+
+def test_the_recorded_results_are_whole_and_paired() -> None:
+    found = results("modern-parts")["figures"]
+    runs, losses = found["runs"], recipe.losses(found["runs"])
+    assert losses.keys() <= {*recipe.ROWS, recipe.TOGETHER}
+    assert sum(map(len, losses.values())) == len(runs), "a run is recorded once"
+    for name, seeds in losses.items():
+        assert len(seeds) >= 3 and seeds.keys() <= losses[recipe.BASE].keys(), name
+    for name, of in recipe.gains(runs).items():
+        pairs = [losses[recipe.BASE][seed] - loss for seed, loss in losses[name].items()]
+        mean = sum(pairs) / len(pairs)
+        square = sum((d - mean) ** 2 for d in pairs) / (len(pairs) - 1)
+        assert of == pytest.approx((mean, (square / len(pairs)) ** 0.5, len(pairs)))
+    first = recipe.gains([run for run in runs if run["seed"] < 3])
+    best = {name for name, of in first.items() if of.mean > 2 * of.error}
+    assert set(found["together"]) == best - {*recipe.APART}
+    assert found["precision"]["name"] == "highest"
+    for name, row in recipe.ROWS.items():
+        count = sum(w.numel() for w in recipe.untrained_row(row, 0).parameters())
+        assert {run["parameters"] for run in runs if run["row"] == name} == {count}
 
 
 def test_a_gradient_reaches_every_parameter() -> None:

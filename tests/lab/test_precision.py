@@ -18,7 +18,7 @@ from torch import Tensor
 
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.lab.recipes import __main__ as command
-from tinylib.lab.recipes import shakespeare
+from tinylib.lab.recipes import modern_parts, shakespeare
 from tinylib.lab.train import devices, registry, weights
 from tinylib.lab.train import precision as module
 from tinylib.lab.train.loop import fit
@@ -364,11 +364,12 @@ def test_all_runs_of_a_recipe_have_the_same_precision(
 ) -> None:
     turns: Iterator[dict[str, float]] = iter([{"highest": 1.0, "bf16": 2.0}])
     monkeypatch.setattr(module, "_tried", lambda *_: next(turns))  # a second trial would fail
-    monkeypatch.setattr(shakespeare, "SMALL", CONFIG._replace(V=13))
-    out = shakespeare.modern_parts(tmp_path / "all.safetensors", steps=2)  # type: ignore[call-arg]
-    runs = [run for two in out.figures["runs"].values() for run in two]
-    assert len(runs) == 10
-    assert {run["precision"]["name"] for run in runs} == {"bf16"}
+    monkeypatch.setattr(modern_parts, "characters", shakespeare.characters)
+    monkeypatch.setattr(modern_parts, "SMALL", CONFIG._replace(V=13))
+    monkeypatch.setattr(modern_parts, "ROWS", {modern_parts.BASE: modern_parts.ROWS["Muon"]})
+    out = modern_parts.modern_parts(tmp_path / "all.safetensors", 2, (0, 1), ())  # type: ignore[call-arg]
+    assert len(out.figures["runs"]) == 4
+    assert out.figures["precision"]["name"] == "bf16"
 
 
 def test_the_command_fixes_the_precision_and_a_restart_measures_again(

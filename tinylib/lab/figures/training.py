@@ -24,14 +24,14 @@ def intervals(rows: Mapping[str, Values], title: str, *, x_name: str, alt: str =
     left, row, top = MARGIN + widest([*rows], SMALL) + 24, 25, MARGIN + 44
     unit = (PHONE - MARGIN - 62 - left) / ((high - low) or 1.0)
     bottom = top + row * len(rows)
-    written = {name: f"{x:+.3f}".replace("-", "−") for name, (_, x, _) in both.items()}
+    written = {name: f"{x:+z.3f}".replace("-", "−") for name, (_, x, _) in both.items()}
 
     def at(x: Number) -> Number:
         return left + unit * (x - low)
 
     with page(PHONE, bottom + 62) as axes:
         axes.text(MARGIN, MARGIN + 14, title, size=TITLE, weight="bold", va="center")
-        step = next(s for s in (0.001, 0.01, 0.05, 0.1, 0.5, 1, 10, 1e9) if unit * s > 42)
+        step = next(s for s in (0.001, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 10, 1e9) if unit * s > 42)
         for tick in range(int(low / step), int(high / step) + 1):
             x, name = at(tick * step), f"{tick * step:g}".replace("-", "−")
             axes.plot([x, x], [top, bottom], lw=0.8, color=GRID if tick else SOFT)

@@ -2,7 +2,7 @@
 
 model = PartsGPT(SMALL, Parts(qk_norm=True, softcap=15.0))
 
-The recipe todays-parts measures what each is worth. Rotary positions, RMS norm and biases are
+The recipe modern-parts measures what each is worth. Rotary positions, RMS norm and biases are
 settings of :class:`GPTConfig`; Muon is an optimiser. "modded-nanogpt" is the collection of
 https://github.com/KellerJordan/modded-nanogpt (Jordan and others, 2024), where people train
 GPT-2's smallest size as quickly as they can.

@@ -1,8 +1,7 @@
-"""The trainings of chapter 12, and of the elective chapter on training.
+"""The trainings of chapter 12 on Shakespeare.
 
     python -m tinylib.lab.recipes gpt-shakespeare         GPT-2's form on real text; 2 minutes
     python -m tinylib.lab.recipes gpt-shakespeare-modern  today's form on the same; 2 minutes
-    python -m tinylib.lab.recipes modern-parts            what each of today's parts gains; 8 min
     python -m tinylib.lab.recipes gpt-shakespeare-page    the one that writes in the page, shipped
     python -m tinylib.lab.recipes gpt-snapshots           a very small one at 12 steps, shipped
 
@@ -34,7 +33,7 @@ from tinylib.lab.models.snapshots import Snapshots, figures
 from tinylib.lab.recipes.language_models import ADAMW, MODERN, MUON, untrained
 from tinylib.lab.train import devices, weights
 from tinylib.lab.train.loop import fit
-from tinylib.lab.train.precision import Precision, decide, precision
+from tinylib.lab.train.precision import decide, precision
 from tinylib.lab.train.registry import Outcome, recipe
 from tinylib.lab.train.run import Fit
 from tinylib.lab.train.schedules import linear
@@ -75,25 +74,19 @@ def train_small(
     how: Mapping[str, Any],
     steps: int,
     checkpoint: Path | None = None,
-    seed: int = 0,
     show: bool = True,
-    chosen: Precision | None = None,
 ) -> tuple[GPT, Fit, dict[str, Any]]:
-    """Train on batches of 12 windows, as nanoGPT does on a CPU; the model, its run and figures.
-
-    Without a ``chosen`` precision, a trial finds the quickest.
-    """
+    """Train on batches of 12 windows, as nanoGPT does on a CPU; the model, its run and figures."""
     _, train, valid = characters()
-    model = untrained(config, seed)
+    model = untrained(config)
     windows, sample = Windows(train, config.max_len, 12), pieces(valid, config.max_len)
-    chosen = chosen or decide(model, next_token_loss, windows, checkpoint=checkpoint, show=show)
+    chosen = decide(model, next_token_loss, windows, checkpoint=checkpoint, show=show)
     with precision(chosen):
         run = fit(
             model,
             chosen.of(next_token_loss),
             windows,
             steps,
-            seed=seed,
             validate=lambda model: pieces_loss(model, sample),
             every=-(-steps // 10),
             checkpoint=checkpoint,
@@ -126,32 +119,6 @@ def gpt_shakespeare(checkpoint: Path) -> Outcome:
 def gpt_shakespeare_modern(checkpoint: Path) -> Outcome:
     """The same with rotary positions, RMS norm, no biases, and Muon; 2 minutes."""
     return small_outcome(SMALL._replace(**MODERN), MUON, 3500, checkpoint)
-
-
-PARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "GPT-2": ({}, ADAMW),
-    "rotary positions": ({"positions": "rotary"}, ADAMW),
-    "RMS norm, no biases": ({"norm": "rms", "bias": False}, ADAMW),
-    "Muon": ({}, MUON),
-    "all": (MODERN, MUON),
-}
-
-
-@recipe("modern-parts")
-def modern_parts(checkpoint: Path, steps: int = 1500) -> Outcome:
-    """What rotary positions, RMS norm and Muon gain, each alone and all together; 8 minutes."""
-    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in PARTS}
-    whole, chosen = Fit(), None  # the first's precision is that of all
-    for seed in (0, 1):
-        for i, (name, (changed, how)) in enumerate(PARTS.items()):
-            path = checkpoint.with_stem(f"{checkpoint.stem}-{i}-{seed}")
-            config = SMALL._replace(**changed)
-            model, run, found = train_small(config, how, steps, path, seed, chosen=chosen)
-            chosen = Precision(**found["precision"])
-            runs[name].append(found | {"seed": seed})
-            whole.losses += run.losses
-            whole.seconds += run.seconds
-    return Outcome(model, whole, seed=0, data=SHAKESPEARE, figures={"steps": steps, "runs": runs})
 
 
 PAGE = GPTConfig(V=65, max_len=256, D=256, H=4, layers=4, dropout=0.15, activation="gelu", **MODERN)
