@@ -33,7 +33,7 @@ def peak(device: str) -> float:
     return known[0] if known else flops_a_second(torch.bfloat16, device)
 
 
-def rows(device: str, case: Case = FULL) -> list[Row]:
+def rows(device: str = "cuda", case: Case = FULL) -> list[Row]:
     every = []
     for way, gap in GAPS.items():
         how: Any = {"bf16": True, "compiled": bool(way), "device": device}

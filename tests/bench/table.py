@@ -23,18 +23,21 @@ import multi_head
 import speculative
 import torch
 import transformers
-from benchmark import Found, arguments, machine, measured, save, show_rows, worse
+from benchmark import Found, Row, arguments, machine, measured, save, show_rows, worse
 
 from tinylib.lab.train.weights import results
+
+
+def every() -> list[Row]:
+    benches = gpt, generation, bits, speculative, multi_head, attention, device
+    return [row for bench in benches for row in bench.rows()]
 
 
 def main() -> None:
     parser = arguments("The one table of speed.", record=True)
     parser.add_argument("--only", default="", help="rows whose name has this; nothing is written")
-    chosen, start = parser.parse_args(), time.perf_counter()
-    every = [row for of in (gpt, generation, bits, multi_head, attention) for row in of.rows()]
-    rows: list[Found] = []
-    for row in every + speculative.rows() + device.rows("cuda"):
+    chosen, start, rows = parser.parse_args(), time.perf_counter(), list[Found]()
+    for row in every():
         if chosen.only in row.name:
             torch.manual_seed(0)
             rows.append(measured(row))
