@@ -45,9 +45,9 @@ def rows() -> list[Row]:
 
     bound, work = "its matrix products at the rate of one large product", B * T
     readable = (
-        "The function of chapter 04 has one operation for each step of the formula, so what it "
-        "checks and what it returns beside the output take no time. All scores are written to "
-        "memory and read again several times, which is what keeps it from the limit."
+        "Beside the formula, `attend` sets the weights of a query that may attend to nothing to 0, "
+        "which is one pass more over all weights. The scores are written to memory and read again "
+        "for every step of the formula, and so are their gradients."
     )
     fused = (
         "Both are the same kernel of PyTorch, so that only a Python function lies between them. "

@@ -202,16 +202,16 @@ def rows() -> list[Row]:
             "writing 4×4×128",
             one,
             3.5,
-            "So small a model waits for Python and for PyTorch's calls, and ours makes two thirds of "
-            "the calls of transformers, with less Python between them. One call in five is a linear "
-            "layer, and the others are what lies above the limit.",
+            "So small a model waits for Python and for PyTorch's calls, and ours makes two thirds "
+            "of the calls of transformers, with less Python between them. One call in five is a "
+            "linear layer, and the others are what lies above the limit.",
         ),
         row(
             "writing 4×4×128, today's form",
             one,
             3.0,
-            "For each token, RMS norms and rotary positions are a hundred calls more than what they "
-            "replace in GPT-2's form. A call takes some microseconds, however small its numbers are.",
+            "For each token, RMS norms and rotary positions are a hundred calls more than what "
+            "they replace. A call takes some microseconds, however small its numbers are.",
             "ours, today's form",
         ),
         row(
