@@ -96,7 +96,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 # --- the one table -----------------------------------------------------------------------------
 
-ROUNDS, SECONDS = 7, 16.0
+ROUNDS, SECONDS = 7, 8.0
 
 
 class Row(NamedTuple):

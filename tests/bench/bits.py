@@ -243,7 +243,7 @@ WRITERS: dict[str, tuple[float, float, Callable[[GPT], GPT], str]] = {
 }
 
 
-def rows(new: int = 16) -> list[Row]:
+def rows(new: int = 12) -> list[Row]:
     """Of the one table: writing with a GPT of GPT-2's shape, beside transformers with fp32."""
 
     def runs(form: Callable[[GPT], GPT]) -> tuple[Run, Run]:

@@ -29,7 +29,7 @@ def test_an_interruption_and_a_slower_machine_change_no_ratio() -> None:
 def test_a_row_is_measured_on_its_own_clock() -> None:
     seconds = [0.0]
 
-    def run_of(takes: float) -> object:
+    def run_of(takes: float) -> benchmark.Run:
         return lambda: seconds.__setitem__(0, seconds[0] + takes)
 
     row = benchmark.Row(
@@ -52,7 +52,7 @@ def test_a_row_is_measured_on_its_own_clock() -> None:
 
 
 def test_what_has_become_slower_beyond_its_noise_is_named() -> None:
-    before = {"processor": "x", "threads": 1, "torch": "2", "rows": []}
+    before: benchmark.Found = {"processor": "x", "threads": 1, "torch": "2", "rows": []}
     for name, low in ("a", 2.0), ("b", 2.0), ("gone", 1.0):
         before["rows"] += [{"name": name, "ratio": {"min": low, "median": 2.1, "max": 2.2}}]
     now = copy.deepcopy(before)
@@ -69,8 +69,13 @@ def test_what_has_become_slower_beyond_its_noise_is_named() -> None:
 def test_the_script_for_a_gpu_runs_on_a_cpu(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    compiled = []
-    monkeypatch.setattr(torch, "compile", lambda loss: compiled.append(loss) or loss)
+    compiled: list[object] = []
+
+    def compile(loss: object) -> object:
+        compiled.append(loss)
+        return loss
+
+    monkeypatch.setattr(torch, "compile", compile)
     device.main(["--device", "cpu", "--tiny"])
     _, *rows = capsys.readouterr().out.splitlines()
     assert len(rows) == len(compiled) == 2 and not any("unmeasured" in row for row in rows)
