@@ -123,7 +123,8 @@ def ratios(ours: Sequence[float], peer: Sequence[float], rounds: int = ROUNDS) -
     """How many times as fast ours is, in each round: the median of the repetitions in a round.
 
     Each repetition is divided by the one beside it, so that the load of the machine cancels, and
-    one that was interrupted does not count, because it is not in the middle.
+    one that was interrupted does not count, because it is not in the middle. Where a repetition
+    takes more than a second, interruptions cancel by themselves, and a round has one or two.
     """
     paired = [b / a for a, b in zip(ours, peer, strict=True)]
     size = len(paired) // rounds
@@ -137,7 +138,7 @@ def measured(row: Row, seconds: float = SECONDS) -> Found:
         return found | {"ratio": None}
     runs = dict(zip(("ours", "theirs"), row.runs(), strict=True))
     turn = sum(ms for [ms] in milliseconds(runs, 1, row.now).values()) / 1000
-    times = milliseconds(runs, ROUNDS * max(3, round(seconds / ROUNDS / turn)), row.now)
+    times = milliseconds(runs, ROUNDS * max(1, round(seconds / ROUNDS / turn)), row.now)
     each = ratios(times["ours"], times["theirs"])
     of_each = {"min": min(each), "median": statistics.median(each), "max": max(each)}
     speeds = {who: 1000 * row.work / middle for who, middle in medians(times).items()}

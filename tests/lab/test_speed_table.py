@@ -9,6 +9,7 @@ import table
 import torch
 from peers import beside_transformers
 
+from tinylib.lab.table import Notes
 from tinylib.lab.train.weights import results
 
 pytestmark = beside_transformers
@@ -47,7 +48,7 @@ def test_a_row_is_measured_on_its_own_clock() -> None:
     found = benchmark.measured(row, seconds=0.0)
     assert found["ratio"] == pytest.approx({"min": 2.5, "median": 2.5, "max": 2.5})
     assert [found[key] for key in ("ours", "theirs", "limit")] == pytest.approx([5, 2, 8])
-    assert seconds[0] == 7 * (2 + 1 + benchmark.ROUNDS * 3), "twice to warm up, a try, the rounds"
+    assert seconds[0] == 7 * (2 + 1 + benchmark.ROUNDS), "twice to warm up, a try, the rounds"
     assert benchmark.measured(row._replace(runs=None))["ratio"] is None
 
 
@@ -94,3 +95,11 @@ def test_the_recorded_table_is_of_the_rows_that_there_are() -> None:
         low, x, high = (row["ratio"] or {"min": 1, "median": 1, "max": 1}).values()
         assert low <= x <= high, row["name"]
         assert row["gap"].count(". ") + row["gap"].endswith(".") == 2, row["gap"]
+
+
+def test_notes_are_folded_on_a_page_and_lines_elsewhere() -> None:
+    notes = Notes("Why?", {"a < b": "c & d."})
+    assert repr(notes) == "Why?\na < b: c & d."
+    folded = notes._repr_html_()
+    assert folded.startswith("<details><summary>Why?</summary>")
+    assert "<dt>a &lt; b</dt>\n<dd>c &amp; d.</dd>" in folded
