@@ -35,9 +35,9 @@ def peak(device: str) -> float:
 
 def rows(device: str = "cuda", case: Case = FULL) -> list[Row]:
     every = []
-    for way, gap in GAPS.items():
-        how: Any = {"bf16": True, "compiled": bool(way), "device": device}
-        one = row(f"training GPT-2's shape on a GPU{way}", case, 1.0, gap, **how)
+    for suffix, gap in GAPS.items():
+        how: Any = {"bf16": True, "compiled": bool(suffix), "device": device}
+        one = row(f"training GPT-2's shape on a GPU{suffix}", case, 1.0, gap, **how)
         here = device == "cpu" or torch.cuda.is_available()
         every += [
             one._replace(

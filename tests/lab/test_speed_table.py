@@ -88,9 +88,11 @@ def test_the_script_for_a_gpu_runs_on_a_cpu(
 
 def test_the_recorded_table_is_of_the_rows_that_there_are() -> None:
     """Also its words: `make bench table` with --record measures and writes them again."""
-    told = [{key: getattr(row, key) for key in benchmark.Row._fields[:6]} for row in table.every()]
+    expected = [
+        {key: getattr(row, key) for key in benchmark.Row._fields[:6]} for row in table.every()
+    ]
     recorded = results("speed")["rows"]
-    assert [{key: row[key] for key in told[0]} for row in recorded] == told
+    assert [{key: row[key] for key in expected[0]} for row in recorded] == expected
     for row in recorded:
         low, x, high = (row["ratio"] or {"min": 1, "median": 1, "max": 1}).values()
         assert low <= x <= high, row["name"]
