@@ -1,6 +1,5 @@
 """What changed since GPT-2: how much each part gains, and how sure we are of it."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,7 +31,7 @@ def ratios(rows: Mapping[str, Values], title: str, *, x_name: str, alt: str = ""
     finite, or three that do not rise from above 0, are a ValueError.
     """
     read = {name: read_values(row, name).flatten().tolist() for name, row in rows.items()}
-    rising = all(len(x) == 3 and 0 < x[0] <= x[1] <= x[2] < math.inf for x in read.values())
+    rising = all(len(x) == 3 and 0 < x[0] <= x[1] <= x[2] for x in read.values())
     if not rising or not 1 <= len(read) <= 40:
         raise ValueError(f"{len(rows)} rows: pass 1 to 40, each the least, middle and most ratio")
     each = {name: f"{x:.2f}×" for name, (_, x, _) in read.items()}
