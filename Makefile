@@ -148,8 +148,10 @@ $(GIVEN): ; @:
 endif
 CHAPTERS := $(GIVEN)
 GRAPHS := $(GIVEN)
-# Lighthouse takes an hour, so it runs only if it is named.
-BENCHES := $(or $(GIVEN),$(filter-out benchmark lighthouse,$(basename $(notdir $(wildcard tests/bench/*.py)))))
+# Lighthouse takes an hour, so it runs only if it is named. The table has the rows of what else is
+# left out here.
+OWN := $(filter-out attention benchmark device lighthouse table,$(basename $(notdir $(wildcard tests/bench/*.py))))
+BENCHES := $(or $(GIVEN),$(OWN) table)
 
 # Find or fetch a browser, and let what follows know its path. What is measured or pictured is
 # what a reader's browser does, so there it is one with windows.

@@ -5,21 +5,23 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
 from greenlet import greenlet  # type: ignore[import-untyped]
 
 from tinylib.lab.train import weights
+from tinylib.lab.train.devices import clock_of
 from tinylib.lab.train.precision import Precision, precision, processor
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 BUILD = Path(__file__).resolve().parents[1] / "_build"
+Found = dict[str, Any]
 Key = TypeVar("Key")
 Run = Callable[[], Any]
 clock = time.process_time
@@ -66,13 +68,15 @@ def in_turns(runs: Mapping[Key, Callable[[], float]], rounds: int) -> dict[Key, 
     return found
 
 
-def milliseconds(runs: Mapping[Key, Run], rounds: int) -> dict[Key, list[float]]:
-    """The processor times of each run, taken in turns."""
+def milliseconds(
+    runs: Mapping[Key, Run], rounds: int, now: Callable[[], float] = clock
+) -> dict[Key, list[float]]:
+    """The processor times of each run, or those of another clock, taken in turns."""
 
     def timed(run: Run) -> float:
-        start = clock()
+        start = now()
         run()
-        return 1000 * (clock() - start)
+        return 1000 * (now() - start)
 
     return in_turns({name: partial(timed, run) for name, run in runs.items()}, rounds)
 
@@ -88,6 +92,105 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in zip(*columns, strict=True):
         cells = [f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)]
         print("  ".join([f"{row[0]:{widths[0]}}", *cells[1:]]).rstrip(), flush=True)
+
+
+# --- the one table -----------------------------------------------------------------------------
+
+ROUNDS, SECONDS = 7, 8.0
+
+
+class Row(NamedTuple):
+    """A figure of `make bench table`: ours beside the best peer in one run, and what bounds both.
+
+    A run does `work` of the `unit`. `limit` gives the units a second that the `bound` allows, and
+    `gap` says in two sentences what lies between. `runs` makes ours and the peer's; if it is None,
+    the row cannot be measured on this machine.
+    """
+
+    name: str
+    unit: str
+    peer: str
+    wanted: float
+    bound: str
+    gap: str
+    work: float
+    runs: Callable[[], tuple[Run, Run]] | None
+    limit: Callable[[], float]
+    now: Callable[[], float] = clock
+
+
+def ratios(ours: Sequence[float], peer: Sequence[float], rounds: int = ROUNDS) -> list[float]:
+    """How many times as fast ours is, in each round: the median of the repetitions in a round.
+
+    Each repetition is divided by the one beside it, so that the load of the machine cancels, and
+    one that was interrupted does not count, because it is not in the middle. Where a repetition
+    takes more than a second, interruptions cancel by themselves, and a round has one or two.
+    """
+    paired = [b / a for a, b in zip(ours, peer, strict=True)]
+    size = len(paired) // rounds
+    return [statistics.median(paired[i * size : (i + 1) * size]) for i in range(rounds)]
+
+
+def measured(row: Row, seconds: float = SECONDS) -> Found:
+    """What the table says of a row: units a second, and the ratio's least, median and most."""
+    found: Found = {key: getattr(row, key) for key in Row._fields[:6]}
+    if row.runs is None:
+        return found | {"ratio": None}
+    runs = dict(zip(("ours", "theirs"), row.runs(), strict=True))
+    turn = sum(ms for [ms] in milliseconds(runs, 1, row.now).values()) / 1000
+    times = milliseconds(runs, ROUNDS * max(1, round(seconds / ROUNDS / turn)), row.now)
+    each = ratios(times["ours"], times["theirs"])
+    of_each = {"min": min(each), "median": statistics.median(each), "max": max(each)}
+    speeds = {who: 1000 * row.work / middle for who, middle in medians(times).items()}
+    return found | speeds | {"limit": row.limit(), "ratio": of_each}
+
+
+def show_rows(rows: Iterable[Found]) -> None:
+    def cells(row: Found) -> list[str]:
+        if not row["ratio"]:
+            return [row["name"], *["unmeasured"] * 3]
+        speeds = (f"{row[key]:,.0f}" for key in ("ours", "theirs", "limit"))
+        times = " ".join(f"{row['ratio'][key]:.2f}" for key in ("min", "median", "max"))
+        return [row["name"], *speeds, times, f"{row['wanted']:.2f}", row["peer"]]
+
+    heads = ["a second", "ours", "peer", "limit", "times as fast", "wanted", "the peer is"]
+    table(heads, map(cells, rows))
+
+
+def worse(now: Found, before: Found) -> list[str]:
+    """A sentence for each ratio that is below all rounds of the recorded run, in all of its own.
+
+    Only runs with the same processor, threads and torch are compared.
+    """
+    if any(now[key] != before[key] for key in ("processor", "threads", "torch")):
+        return []
+    recorded = {row["name"]: row["ratio"] for row in before["rows"] if row["ratio"]}
+    return [
+        f"{row['name']} has become slower: {row['ratio']['min']:.2f} to {row['ratio']['max']:.2f} "
+        f"times the peer, after {old['min']:.2f} to {old['max']:.2f}."
+        for row in now["rows"]
+        if row["ratio"] and (old := recorded.get(row["name"])) and row["ratio"]["max"] < old["min"]
+    ]
+
+
+def least(run: Run, tries: int = 9, now: Callable[[], float] = clock) -> float:
+    """The seconds of the quickest of some tries."""
+    return min(milliseconds({"": run}, tries, now)[""]) / 1000
+
+
+@cache
+def flops_a_second(dtype: torch.dtype = torch.float32, device: str = "cpu") -> float:
+    """In one large product of matrices."""
+    n = 2048
+    a = torch.randn(n, n, device=device, dtype=dtype)
+    return 2 * n**3 / least(partial(torch.mm, a, a), now=clock_of(a.device))
+
+
+@cache
+def bytes_a_second() -> float:
+    """In a sum, or the search for the largest, over more numbers than a cache holds."""
+    numbers = torch.ones(2**26)
+    return 4 * 2**26 / min(least(numbers.sum), least(numbers.amax))
 
 
 # --- races -------------------------------------------------------------------------------------

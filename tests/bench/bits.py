@@ -23,7 +23,16 @@ from math import expm1
 from typing import Any, TypeVar
 
 import torch
-from benchmark import arguments, machine, milliseconds, save, table
+from benchmark import (
+    Row,
+    Run,
+    arguments,
+    bytes_a_second,
+    machine,
+    milliseconds,
+    save,
+    table,
+)
 from generation import untrained
 from peers import gpt2
 from torch import Tensor, nn
@@ -201,6 +210,70 @@ def writing(rounds: int) -> dict[str, Any]:
         }
         for who, row in times.items()
     }
+
+
+def in_columns(model: GPT) -> GPT:
+    weights.store_columns(model)
+    return model
+
+
+WRITERS: dict[str, tuple[float, float, Callable[[GPT], GPT], str]] = {
+    "fp32": (
+        1.2,
+        4,
+        in_columns,
+        "Both read the same bytes, so only their order in memory and the calls between two reads "
+        "differ. Stored column by column, as ours are here, they are read at nearly the "
+        "full rate.",
+    ),
+    "bf16": (
+        1.5,
+        2,
+        GPT.bfloat16,
+        "Half of the bytes would be twice as fast, if a product with one row read them at the full "
+        "rate. PyTorch's product of bf16 was made for many rows, and with one it comes to less.",
+    ),
+    "int8": (
+        3.0,
+        1,
+        smaller,
+        "A quarter of the bytes would be four times as fast. But attention and Python take as long "
+        "as before, and our product has two rows of bytes for one, to stay exact with outliers.",
+    ),
+}
+
+
+def rows(new: int = 12) -> list[Row]:
+    """Of the one table: writing with a GPT of GPT-2's shape, beside transformers with fp32."""
+
+    def runs(form: Callable[[GPT], GPT]) -> tuple[Run, Run]:
+        model = untrained(GPTConfig(dropout=0.0)).eval()
+        theirs, prompt = gpt2(model), torch.randint(model.config.V, (1, 8))
+        theirs.set_attn_implementation("sdpa")
+        how: dict[str, Any] = {"min_new_tokens": new, "max_new_tokens": new, "pad_token_id": 0}
+        peer = partial(theirs.generate, prompt, do_sample=False, **how)
+        return partial(generate, form(model), prompt, new), peer
+
+    c, bound = GPTConfig(), "reading its matrices once for each token"
+    numbers = c.layers * 12 * c.D**2 + c.V * c.D
+
+    def limit(size: float) -> float:
+        return bytes_a_second() / (size * numbers)
+
+    return [
+        Row(
+            name=f"writing GPT-2's shape, {name}",
+            unit="tokens",
+            peer="transformers, fp32",
+            wanted=wanted,
+            bound=bound,
+            gap=gap,
+            work=new,
+            runs=partial(runs, form),
+            limit=partial(limit, size),
+        )
+        for name, (wanted, size, form, gap) in WRITERS.items()
+    ]
 
 
 def cost() -> dict[str, Any]:

@@ -1,15 +1,11 @@
-"""`MultiHeadAttention` beside PyTorch's and d2l's, time and memory: part of `make bench`.
+"""`MultiHeadAttention` beside PyTorch's and d2l's: memory, and rows of `make bench table`.
 
 One layer on the same texts with the same weights, biases included, in training mode and on one
-thread. It attends without a mask, or without looking ahead: ours and PyTorch's then get
+thread, in float32. It attends without a mask, or without looking ahead: ours and PyTorch's then get
 `causal` and `is_causal`, d2l's, which knows no such mask, gets the lengths 1 … T.
 
-"As used" is ours in the quicker of the float32 matmul precisions "highest" and "medium", which a
-trial chooses as for the course's recipes (tinylib/lab/train/precision.py), and theirs at torch's
-default, "highest"; beside it stand all at one and the same precision. Times are processor times, of
-which the median and the least are taken. Memory is what the resident memory of a process of its own
-grows by, at its peak, in one forward and backward pass. Bars stand beside the figures; nothing is
-judged here.
+Memory is what the resident memory of a process of its own grows by, at its peak, in one forward and
+backward pass. Nothing is judged here.
 
     python tests/bench/multi_head.py [--rounds 15]
 """
@@ -21,38 +17,40 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache, partial
-from itertools import groupby
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from benchmark import Run, arguments, machine, medians, milliseconds, save, table
+from benchmark import (
+    Row,
+    Run,
+    arguments,
+    flops_a_second,
+    machine,
+    medians,
+    milliseconds,
+    save,
+    table,
+)
 from torch import Tensor, nn
 from translation import peer
 
-from tinylib.lab.train.precision import FLOAT32, decide, precision
 from tinylib.multi_head_attention import MultiHeadAttention
 from tinylib.positional_encoding import rotary, sinusoidal
 from tinylib.self_attention import causal_mask
 
-PRECISIONS = {  # of ours, of the others
-    "as used": ("auto", "highest"),
-    "all medium": ("medium", "medium"),
-    "all highest": ("highest", "highest"),
-}
 CHILDREN = 3  # processes for each figure of memory
 
 
 class Case(NamedTuple):
-    """A shape; and how many times faster than torch's and d2l's ours should be, as used."""
+    """A shape."""
 
     B: int
     H: int
     T: int
     k: int
     causal: bool
-    bars: dict[str, float]
 
     def __str__(self) -> str:
         return f"{self.B}×{self.H}×{self.T}×{self.k}" + " causal" * self.causal
@@ -63,8 +61,8 @@ class Case(NamedTuple):
 
 
 CASES = [
-    Case(32, 8, 128, 64, False, {"torch": 1.8, "d2l": 1.8}),
-    Case(1, 8, 2048, 64, True, {"torch": 1.0, "d2l": 3.0}),
+    Case(32, 8, 128, 64, False),
+    Case(1, 8, 2048, 64, True),
 ]
 
 
@@ -126,70 +124,22 @@ def texts(case: Case) -> tuple[Tensor, Tensor]:
     return torch.randn(shape, requires_grad=True), torch.randn(shape)
 
 
-# --- time --------------------------------------------------------------------------------------
-
-
-@cache
-def precisions(index: int) -> dict[str, tuple[str, str]]:
-    """:data:`PRECISIONS` for one of the cases, with what a trial chooses on this processor."""
-    case = CASES[index]
-    x, upstream = texts(case)
-    module = ours(case).module
-    chosen = decide(
-        module, lambda layer, x: (layer(x) * upstream).sum(), lambda i: x.detach(), allowed=FLOAT32
-    )
-    return {
-        setting: (chosen.name if own == "auto" else own, theirs)
-        for setting, (own, theirs) in PRECISIONS.items()
-    }
-
-
-def at(name: str, run: Run) -> Run:
-    def run_at() -> None:
-        with precision(name):
-            run()
-
-    return run_at
-
-
-def of_each(found: dict[tuple[str, str], Any], own: str, theirs: str) -> dict[str, Any]:
-    return {who: found[who, own if who == "ours" else theirs] for who in LAYERS}
-
-
-def times(case: Case, rounds: int) -> list[dict[str, Any]]:
-    x, upstream = texts(case)
-    layers = {who: make(case) for who, make in LAYERS.items()}
-    rows = []
-    for what in ("forward", "forward+backward"):
-        runs: dict[tuple[str, str], Run] = {}
-        for who, layer in layers.items():
-            back = what != "forward"
-            run: Run = partial(layer.backward, x, upstream) if back else partial(layer.run, x)
-            runs |= {(who, name): at(name, run) for name in FLOAT32}
-        found = milliseconds(runs, rounds)
-        for setting, (own, theirs) in precisions(CASES.index(case)).items():
-            for of, summary in (("median", statistics.median), ("least", min)):
-                ms = of_each({key: summary(taken) for key, taken in found.items()}, own, theirs)
-                faster = {who: ms[who] / ms["ours"] for who in case.bars}
-                bars = case.bars if setting == "as used" and what != "forward" else {}
-                row = {"case": str(case), "what": what, "precision": setting, "ours": own}
-                rows.append({**row, "of": of, "ms": ms, "faster": faster, "bars": bars})
-    return rows
+# --- figures -----------------------------------------------------------------------------------
 
 
 def differences(case: Case) -> dict[str, float]:
-    """Of output and gradient of x from ours, relative to the largest entry, at "highest"."""
+    """Of output and gradient of x from ours, relative to the largest entry."""
     x, upstream = texts(case)
     wanted = ours(case).backward(x, upstream)[:2]
     found = {}
-    for who in case.bars:
+    for who in (*LAYERS,)[1:]:
         pairs = zip(LAYERS[who](case).backward(x, upstream)[:2], wanted, strict=True)
         found[who] = max(float((a - b).abs().max() / b.abs().max()) for a, b in pairs)
     return found
 
 
 def positions(case: Case, rounds: int) -> dict[str, float]:
-    """Their time, forward and backward, as a share of our layer's, all at "medium"."""
+    """Their time, forward and backward, as a share of our layer's."""
     x, upstream = texts(case)
     layer = ours(case)
     q, k, up = (torch.randn(case.B, case.H, case.T, case.k) for _ in range(3))
@@ -201,8 +151,12 @@ def positions(case: Case, rounds: int) -> dict[str, float]:
     def added() -> None:
         torch.autograd.grad(x + sinusoidal(case.T, case.D), x, upstream)
 
-    runs = {"layer": lambda: layer.backward(x, upstream), "sinusoidal": added, "rotary": turned}
-    found = medians(milliseconds({name: at("medium", run) for name, run in runs.items()}, rounds))
+    runs: dict[str, Run] = {
+        "layer": lambda: layer.backward(x, upstream),
+        "sinusoidal": added,
+        "rotary": turned,
+    }
+    found = medians(milliseconds(runs, rounds))
     whole = found.pop("layer")
     return {name: taken / whole for name, taken in found.items()}
 
@@ -229,44 +183,75 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # macOS counts in bytes
 
 
-def memory(case: Case) -> list[dict[str, Any]]:
-    """The median of several processes for each layer and precision."""
+def memory(case: Case) -> dict[str, float]:
+    """The median of several processes for each layer."""
 
-    def of(who: str, name: str) -> float:
-        command = [sys.executable, __file__, "--child", who, str(CASES.index(case)), name]
+    def of(who: str) -> float:
+        command = [sys.executable, __file__, "--child", who, str(CASES.index(case))]
         children = [
             subprocess.run(command, check=True, capture_output=True, text=True)
             for _ in range(CHILDREN)
         ]
         return statistics.median(json.loads(child.stdout) for child in children)
 
-    found = {(who, name): of(who, name) for who in LAYERS for name in FLOAT32}
-    return [
-        {"case": str(case), "precision": setting, "ours": both[0], "MiB": of_each(found, *both)}
-        for setting, both in precisions(CASES.index(case)).items()
-    ]
+    return {who: of(who) for who in LAYERS}
 
 
 # --- all ---------------------------------------------------------------------------------------
 
 
+def rows() -> list[Row]:
+    """Forward and backward, beside PyTorch's layer."""
+
+    def row(case: Case, name: str, gap: str) -> Row:
+        pairs = case.T**2 * (0.5 if case.causal else 1)
+        flops = case.B * (24 * case.T * case.D**2 + 12 * pairs * case.D)
+        work, bound = case.B * case.T, "its matrix products at the rate of one large product"
+
+        def runs() -> tuple[Run, Run]:
+            x, upstream = texts(case)
+            both = ours(case), torchs(case)
+            own, theirs = (partial(layer.backward, x, upstream) for layer in both)
+            return own, theirs
+
+        def limit() -> float:
+            return flops_a_second() * work / flops
+
+        return Row(name, "tokens", "PyTorch's layer", 1.0, bound, gap, work, runs, limit)
+
+    short, long = CASES
+    return [
+        row(
+            short,
+            "multi-head attention, 128 tokens",
+            "Four products with the matrices take most of the time, and are the same in both. The "
+            "limit leaves out the softmax between them, and moving the heads side by side.",
+        ),
+        row(
+            long,
+            "multi-head attention, 2048 tokens",
+            "Both hand the attention to the same fused kernel of PyTorch, so neither can be far "
+            "ahead. The kernel keeps no scores, so it computes them again for the gradient, and "
+            "its products are of small tiles, which do not reach the full rate.",
+        ),
+    ]
+
+
 def main() -> None:
     parser = arguments("MultiHeadAttention beside PyTorch's and d2l's.")
-    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.child:
-        who, index, name = chosen.child
-        with precision(name):
-            print(grown(who, CASES[int(index)]))
+        who, index = chosen.child
+        print(grown(who, CASES[int(index)]))
         return
 
     found: dict[str, Any] = {
         **machine(),
         "rounds": chosen.rounds,
         "differences": {str(case): differences(case) for case in CASES},
-        "times": [row for case in CASES for row in times(case, chosen.rounds)],
         "positions": {str(case): positions(case, chosen.rounds) for case in CASES},
-        "memory": [row for case in CASES for row in memory(case)],
+        "memory": {str(case): memory(case) for case in CASES},
     }
     save("multi_head", found)
     report(found)
@@ -274,27 +259,8 @@ def main() -> None:
 
 def report(found: dict[str, Any]) -> None:
     print(f"multi-head attention, B×H×T×k, float32, one thread of {found['processor']};")
-    print("ms of processor time, and how many times faster ours is, with the bar")
-    for (case, what), rows in groupby(found["times"], lambda row: (row["case"], row["what"])):
-        print(f"\n{case}, {what}")
-        table(
-            ["", *LAYERS, "torch", "d2l", "bars", "ours in"],
-            [
-                [
-                    f"{row['precision']}, {row['of']}",
-                    *(f"{ms:.1f}" for ms in row["ms"].values()),
-                    *(f"{ratio:.2f}×" for ratio in row["faster"].values()),
-                    " ".join(f"{bar:.1f}×" for bar in row["bars"].values()),
-                    row["ours"],
-                ]
-                for row in rows
-            ],
-        )
-    print("\npeak memory of forward and backward, MiB; ours should be no higher than torch's")
-    memory = [
-        [f"{row['case']} {row['precision']}", *(f"{size:.1f}" for size in row["MiB"].values())]
-        for row in found["memory"]
-    ]
+    print("peak memory of forward and backward, MiB; ours should be no higher than torch's")
+    memory = [[case, *(f"{n:.1f}" for n in of.values())] for case, of in found["memory"].items()]
     table(["", *LAYERS], memory)
     print("\nforward and backward of positions, as a share of our layer's")
     shares = [[case, *(f"{s:.1%}" for s in of.values())] for case, of in found["positions"].items()]
