@@ -223,13 +223,13 @@ def test_a_submission_is_run_and_entered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is really run once; then its times and those of the reference are given."""
-    mine = tmp_path / "mine.py"
-    mine.write_text(
+    path = tmp_path / "even.py"
+    path.write_text(
         "from torch import nn\n" + TRAIN + "class Even(nn.Module):\n    def forward(self, ids):\n"
         f"        return (ids[:, :, None] == -1).float().expand(-1, -1, {V})\n"
         "def load(path):\n    assert path.read_text() == 'to be or '\n    return Even()\n"
     )
-    run = race.measured(mine, 1, TEXT, 100.0)
+    run = race.measured(path, 1, TEXT, 100.0)
     assert run["loss"] == pytest.approx(math.log(V)) and run["bytes"] == 9
     times = iter([10.0, 60.0, 14.0, 70.0, 14.0, 80.0, 18.0])
     monkeypatch.setattr(race, "measured", lambda *given: run | {"seconds": next(times)})
@@ -238,10 +238,10 @@ def test_a_submission_is_run_and_entered(
     monkeypatch.setattr(__main__, "tiny_shakespeare", lambda: TEXT)
     for folder in ("records", "weights/results"):
         (tmp_path / folder).mkdir(parents=True)
-    assert __main__.main([str(mine), "--record", "even"]) == 0
+    assert __main__.main([str(path), "--record", "even"]) == 0
     found = json.loads((tmp_path / "weights/results/speedrun-even.json").read_text())
     assert [run["units"] for run in found["runs"]] == [5, 5, 5]
-    assert (tmp_path / "records/even.py").read_bytes() == mine.read_bytes()
+    assert (tmp_path / "records/even.py").read_bytes() == path.read_bytes()
     assert "Track bytes: the first record" in (printed := capsys.readouterr().out)
     assert "Track time: no entry" in printed and "even  " in printed
-    assert "take letters, digits" in str(__main__.main([str(mine), "--record", "not a name"]))
+    assert "take letters, digits" in str(__main__.main([str(path), "--record", "not a name"]))

@@ -16,14 +16,13 @@ from statistics import mean, stdev
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import tinylib
 from tinylib.lab.data.corpora import TextSplits
 from tinylib.lab.data.text import Characters
 from tinylib.lab.speedrun import BYTES, LOSS, PATIENCE, SEEDS, SOURCE, UNITS, Refused
 from tinylib.lab.table import Table, as_table
 from tinylib.lab.train import weights
 
-ROOT = Path(tinylib.__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 RECORDS = Path(__file__).parent / "records"
 REFERENCE = RECORDS / "reference.py"
 PREFIX = "speedrun-"  # of the names of the records' logs among the course's results
