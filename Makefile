@@ -31,7 +31,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help serve site lab test test-weekly test-elsewhere lint format refresh reference address \
-  bench handout gaps graphs graphs-check \
+  bench speedrun handout gaps graphs graphs-check \
   picture pins clean FORCE
 
 help: ## list the targets
@@ -105,6 +105,10 @@ bench: ## measure what tests/bench names, as ratios: make bench [page ...]
 	  PYTHONPATH=.:tests $(BIN)/python tests/bench/$$bench.py || exit 1; \
 	done
 
+speedrun: ## time a submission of the speedrun: make speedrun my_file.py [RECORD=my_name]
+	$(call set_up,$(VENV)/.all)
+	@$(BIN)/python -m tinylib.lab.speedrun $(GIVEN) $(if $(RECORD),--record $(RECORD))
+
 handout: ## write the chapters without the exercises' solutions to _build/handout
 	$(call set_up,$(VENV)/.site)
 	@$(BIN)/python tests/handout.py
@@ -142,7 +146,7 @@ clean: ## remove the built site and all caches (the environment stays: rm -r .ve
 
 # `make refresh 06_self_attention`, `make bench page`: what follows the target is its argument.
 GIVEN := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
-ifneq (,$(filter refresh bench graphs,$(firstword $(MAKECMDGOALS))))
+ifneq (,$(filter refresh bench speedrun graphs,$(firstword $(MAKECMDGOALS))))
 .PHONY: $(GIVEN)
 $(GIVEN): ; @:
 endif

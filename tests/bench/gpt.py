@@ -198,7 +198,7 @@ class Racer(Training):
 
     def loss(self) -> float:
         """Of the whole validation split."""
-        loss = text_loss(self.model, self.valid, SMALL.max_len)  # type: ignore[arg-type]
+        loss = text_loss(self.model, self.valid, SMALL.max_len)
         self.model.train()
         return loss
 

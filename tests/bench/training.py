@@ -5,7 +5,8 @@ For each trainer: ms a step; frames of the page while it trains and the reader s
 the page's memory before and after. Then how long chapter 12's GPT takes to a loss of 2.0 on the
 whole held-out part of Shakespeare, if this copy of the site has the text. After
 `PYTHONPATH=.:tests .venv/bin/python tests/bench/training.py` the words `colour_trainer 600` choose
-trainers, and for how many seconds each trains.
+trainers, and for how many seconds each trains. Writes _build/bench/page-trainers.json, with the
+word `--record` among the course's results too.
 """
 
 import base64
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from benchmark import browser_and_site
+from benchmark import browser_and_site, machine, save
 from browsing import WIDGETS, Visit, page_of
 from playwright.sync_api import Browser, Locator
 
@@ -84,7 +85,13 @@ def memory(visit: Visit) -> float:
     return float(found["usedSize"]) / 1e6
 
 
-def measure(browser: Browser, site: str, stem: str, seconds: float) -> None:
+def recent_loss(widget: Locator) -> float:
+    """The mean loss of the last 20 steps, or of all if there are fewer."""
+    losses = "[...el.model.get('outputs').losses.data].slice(-20)"
+    return statistics.mean(widget.evaluate(f"el => {losses}"))
+
+
+def measure(browser: Browser, site: str, stem: str, seconds: float) -> dict[str, Any]:
     with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
         visit = Visit(context, site, page_of(stem))
         before = memory(visit)
@@ -97,6 +104,7 @@ def measure(browser: Browser, site: str, stem: str, seconds: float) -> None:
             visit.page.wait_for_timeout(1000 * (seconds - 60))
         count, passed = steps_of(widget) - first, time.perf_counter() - began
         paused = widget.evaluate(PAUSE)
+        steps, loss = steps_of(widget), recent_loss(widget)
         after = memory(visit)
     p95 = statistics.quantiles(frames, n=20)[-1]
     pause = "done before" if paused is None else f"{paused:.0f} ms"
@@ -105,6 +113,7 @@ def measure(browser: Browser, site: str, stem: str, seconds: float) -> None:
         f"longest {max(frames):5.0f} ms   pause {pause}   memory {before:.1f} → {after:.1f} MB",
         flush=True,
     )
+    return {"steps_per_second": count / passed, "steps": steps, "loss_of_last_20_steps": loss}
 
 
 STATE = """async ([stem, host]) => {
@@ -117,8 +126,9 @@ STATE = """async ([stem, host]) => {
 }"""
 
 
-def shakespeare(browser: Browser, site: str) -> None:
+def shakespeare(browser: Browser, site: str) -> list[dict[str, Any]]:
     """The loss on all of the held-out part of Shakespeare, as torch finds it, against the time."""
+    found: list[dict[str, Any]] = []
     from tinylib.lab.models.language import text_loss
     from tinylib.live.trainer import filled
     from tinylib.widgets.gpt.gpt_trainer import SHAKESPEARE, GPTTrainer, T, corpus_of
@@ -129,7 +139,7 @@ def shakespeare(browser: Browser, site: str) -> None:
         button = widget.get_by_role("radio").nth(1)
         if button.is_disabled():
             print("This copy of the site was built without the text of Shakespeare.")
-            return
+            return found
         button.check()
         host = visit.page.evaluate("document.querySelector(\"script[src*='/host.js']\").src")
         visit.page.wait_for_function("el => el.model.settled", arg=widget.element_handle())
@@ -150,22 +160,26 @@ def shakespeare(browser: Browser, site: str) -> None:
             print(
                 f"Shakespeare: {passed:5.1f} s, step {steps}: held-out loss {loss:.3f}", flush=True
             )
+            found.append({"seconds": passed, "steps": steps, "loss": loss})
             if steps >= GPTTrainer.most or (reached and loss < 2):
                 break
             reached = loss < 2
+    return found
 
 
 def main() -> None:
-    words = sys.argv[1:]
+    words = [word for word in sys.argv[1:] if word != "--record"]
     seconds = [float(word) for word in words if word.isdigit()]
     stems = [word for word in words if not word.isdigit()] or [*TRAINERS, "shakespeare"]
     print(f"training in the page, on {processor()}")
+    found: dict[str, Any] = {}
     with browser_and_site() as (browser, site):
         for stem in stems:
             if stem == "shakespeare":
-                shakespeare(browser, site)
+                found[stem] = shakespeare(browser, site)
             else:
-                measure(browser, site, stem, seconds[0] if seconds else SECONDS)
+                found[stem] = measure(browser, site, stem, seconds[0] if seconds else SECONDS)
+    save("page-trainers", {**machine(), "trainers": found}, "--record" in sys.argv)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from tinylib.checks import check_positive
 from tinylib.generation import Sampling, generate
@@ -227,7 +227,7 @@ class Windows:
 
 
 @in_eval_mode
-def text_loss(model: GPT, ids: Ids, T: int, size: int = 32) -> float:
+def text_loss(model: nn.Module, ids: Ids, T: int, size: int = 32) -> float:
     """The mean of -ln p over a text, in nats for each token, read in pieces of T.
 
     The pieces do not overlap, and what is left over at the end is a shorter one: every token but
