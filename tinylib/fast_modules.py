@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from tinylib.attention_scoring import scaled_dot_score
-from tinylib.gpt import Block
+from tinylib.gpt import GPT, Block
 from tinylib.hooks import eval_mode
 from tinylib.kv_cache import Cache, KVCache
 from tinylib.normalization import LayerNorm, RMSNorm
@@ -47,20 +47,24 @@ def fast_norm(norm: LayerNorm | RMSNorm) -> Callable[[Tensor], Tensor]:
     return lambda x: torch.layer_norm(x, w.shape, w, b, eps)
 
 
-def fast_block(block: Block) -> Callable[..., tuple[Tensor, KVCache]] | None:
+def fast_block(block: nn.Module) -> Callable[..., tuple[Tensor, KVCache]] | None:
     r"""``block(x, cache, theta, mask)`` where x is one token of each text: the products alone.
 
     $W_q$, $W_k$ and $W_v$ are joined, and the weights copied, so they are those of now. All else
     the block itself reads. None if it has hooks, more than :data:`FEW` parameters, or another form.
     """
-    parts = dict(block.named_modules())
+    if type(block) is not Block:
+        return None
+    parts, attention = dict(block.named_modules()), block.attention
     w = {name: parameter.detach() for name, parameter in block.named_parameters()}
-    some, attention = w.get("attention.w_q.weight"), block.attention
-    if type(block) is not Block or attention.score is not scaled_dot_score or some is None:
+    linear = [*(f"attention.w_{x}" for x in "qkvo"), "feed_forward.w_1", "feed_forward.w_2"]
+    if any(type(parts.get(name)) is not nn.Linear for name in linear):  # such as one in int8
+        return None
+    if attention.score is not scaled_dot_score:
         return None
     if any(part._forward_hooks or part._forward_pre_hooks for part in parts.values()):
         return None
-    kinds = {(x.dtype, x.device) for x in w.values()}
+    some, kinds = w["attention.w_q.weight"], {(x.dtype, x.device) for x in w.values()}
     if len(kinds) > 1 or not some.is_cpu or some.dtype not in (torch.float32, torch.float64):
         return None
     if sum(map(torch.numel, w.values())) > FEW:
@@ -112,15 +116,16 @@ def fast_modules(model: nn.Module) -> Iterator[None]:
     A third of a small model's time goes into that search: nn.Module looks for a part after all
     else has failed, and for hooks at each call. Within the context parameters and parts are plain
     attributes, a plain layer is its own forward function (unless it has hooks), and dropout,
-    which does nothing in eval mode, is left out. A GPT's block reads the next token by
-    :func:`fast_block`, with its weights at the beginning, as those of an RMS norm are.
-    Such contexts may be nested.
+    which does nothing in eval mode, is left out. A GPT's ``blocks`` are functions, which
+    read the next token by :func:`fast_block`, with its weights at the beginning, as those of an
+    RMS norm are. Such contexts may be nested.
     """
     modules = [*model.modules()]
     for module in modules:
-        if isinstance(module, Block) and (forward := fast_block(module)):
-            module.__dict__["forward"] = forward
         module.__dict__ |= module._parameters | module._modules
+        if isinstance(module, GPT):
+            blocks = dict(module.named_children())["blocks"].children()
+            module.__dict__["blocks"] = [fast_block(block) or block for block in blocks]
         for name, part in module.named_children():
             hooked = part._forward_hooks or part._forward_pre_hooks
             if isinstance(part, nn.Dropout):
@@ -134,5 +139,5 @@ def fast_modules(model: nn.Module) -> Iterator[None]:
             yield
     finally:
         for module in modules:
-            for name in module._parameters | module._modules | {"forward": None}:
+            for name in module._parameters | module._modules:
                 module.__dict__.pop(name, None)  # a nested block may have removed it

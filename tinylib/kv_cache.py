@@ -97,6 +97,6 @@ def reserve_caches(
     type of the model's first parameter, the embeddings.
     """
     w = next(model.parameters()).detach()
-    blocks = model.get_submodule("blocks").children()
+    blocks = dict(model.named_children())["blocks"].children()
     keys = [dict(block.named_parameters())["attention.w_k.weight"] for block in blocks]
     return tuple(ReservedCache(B, max_len, w[:, : len(w_k)]) for w_k in keys)

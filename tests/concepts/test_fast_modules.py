@@ -12,6 +12,7 @@ from tinylib.attention_scoring import dot_score, scaled_dot_score
 from tinylib.fast_modules import fast_block, fast_modules
 from tinylib.generation import generate
 from tinylib.kv_cache import reserve_caches
+from tinylib.quantisation import smaller
 
 
 def test_fast_modules_may_be_nested() -> None:
@@ -58,6 +59,9 @@ def test_only_a_plain_small_block_reads_the_next_token_by_its_products_alone(
     block.attention.score = dot_score
     assert fast_block(block) is None
     block.attention.score = scaled_dot_score
+    eight_bits = small().blocks[0]
+    smaller(eight_bits.feed_forward)
+    assert fast_block(eight_bits) is None
     monkeypatch.setattr(module, "FEW", 100)
     assert fast_block(block) is None
 
@@ -74,8 +78,9 @@ def test_the_first_tokens_and_gradients_are_left_to_the_block_itself() -> None:
 
 def test_with_fast_modules_what_is_wrong_is_refused(unchecked: None) -> None:
     model = small()
+    attention = model.blocks[0].attention
     with fast_modules(model), pytest.raises(ValueError, match="keys has width 7: make it 30"):
-        model.blocks[0].attention.project(torch.zeros(2, 30).double(), torch.zeros(2, 7).double())
+        attention.project(torch.zeros(2, 30).double(), torch.zeros(2, 7).double())
     model.blocks[1].attention.float()
     with pytest.raises(RuntimeError, match="dtype"):
         generate(model, tokens(1, 3), 2)
