@@ -12,11 +12,14 @@ from tinylib.attention_scoring import scaled_dot_score
 from tinylib.gpt import GPT, Block
 from tinylib.hooks import eval_mode
 from tinylib.kv_cache import Cache, KVCache
+from tinylib.multi_head_attention import broadcast_over_heads
 from tinylib.normalization import LayerNorm, RMSNorm
+from tinylib.self_attention import causal_and
 
 PLAIN = nn.Linear, nn.Embedding, LayerNorm
 FEW = 2**21
 """A block of more parameters is slow for their sake, not for Python's, and is not copied."""
+SHORT = 16
 
 
 def fast_rms_norm(norm: RMSNorm) -> Callable[[Tensor], Tensor]:
@@ -48,10 +51,11 @@ def fast_norm(norm: LayerNorm | RMSNorm) -> Callable[[Tensor], Tensor]:
 
 
 def fast_block(block: nn.Module) -> Callable[..., tuple[Tensor, KVCache]] | None:
-    r"""``block(x, cache, theta, mask)`` where x is one token of each text: the products alone.
+    r"""``block(x, cache, theta, mask)`` for the next few tokens of each text: the products alone.
 
-    $W_q$, $W_k$ and $W_v$ are joined, and the weights copied, so they are those of now. All else
-    the block itself reads. None if it has hooks, more than :data:`FEW` parameters, or another form.
+    $W_q$, $W_k$ and $W_v$ are joined, and the weights copied, so they are those of now. More than
+    :data:`SHORT` tokens the block itself reads. None if it has hooks, more than :data:`FEW`
+    parameters, or another form.
     """
     if type(block) is not Block:
         return None
@@ -90,21 +94,24 @@ def fast_block(block: nn.Module) -> Callable[..., tuple[Tensor, KVCache]] | None
         theta: Inexact[Tensor, "T D/2"] | None = None,
         mask: Bool[Tensor, "B 1 S"] | None = None,
     ) -> tuple[Float[Tensor, "B T D"], KVCache]:
-        if cache is None or x.shape[1] != 1 or torch.is_grad_enabled():
+        B, T, _ = x.shape
+        if cache is None or T > SHORT or torch.is_grad_enabled():
             return Block.forward(block, x, cache, theta, mask)
-        B, x = x.shape[0], x[:, 0]
-        qkv = project(attention_norm(x)).view(B, 3, D)
-        q, k, v = qkv[:, 0], qkv[:, 1:2], qkv[:, 2:]
+        x = x.reshape(B * T, D)
+        qkv = project(attention_norm(x)).view(B, T, 3, D)
+        q, k, v = qkv.unbind(2)
         if theta is not None:
-            pairs = torch.view_as_complex(qkv[:, :2].view(B, 2, D // 2, 2))
-            turned = torch.view_as_real(pairs * theta).view(B, 2, D)
-            q, k = turned[:, 0], turned[:, 1:]
+            pairs = torch.view_as_complex(qkv[:, :, :2].view(B, T, 2, D // 2, 2))
+            q, k = torch.view_as_real(pairs * theta[:, None]).view(B, T, 2, D).unbind(2)
         kept = cache.append(k, v)
-        mask = None if mask is None else mask[:, None]
+        if T > 1:
+            mask = causal_and(mask, T, kept.length, x.device)
+        mask = broadcast_over_heads(mask, q)
         q, k, v = (y.view(B, -1, H, D // H).transpose(1, 2) for y in (q, *kept))
-        x = x + mix(scaled_dot_product_attention(q, k, v, mask).view(B, D))
+        z = scaled_dot_product_attention(q, k, v, mask).transpose(1, 2)
+        x = x + mix(z.reshape(B * T, D))
         x = x + w_2(activation(w_1(feed_forward_norm(x))))
-        return x[:, None], kept
+        return x.view(B, T, D), kept
 
     return forward
 
@@ -117,7 +124,7 @@ def fast_modules(model: nn.Module) -> Iterator[None]:
     else has failed, and for hooks at each call. Within the context parameters and parts are plain
     attributes, a plain layer is its own forward function (unless it has hooks), and dropout,
     which does nothing in eval mode, is left out. A GPT's ``blocks`` are functions, which
-    read the next token by :func:`fast_block`, with its weights at the beginning, as those of an
+    read the next tokens by :func:`fast_block`, with its weights at the beginning, as those of an
     RMS norm are. Such contexts may be nested.
     """
     modules = [*model.modules()]

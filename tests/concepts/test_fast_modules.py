@@ -41,8 +41,13 @@ def test_token_by_token_is_all_at_once(today: bool, dtype: torch.dtype, toleranc
     model, text = small(**(how if today else {})).to(dtype), tokens(2, 20)
     with torch.inference_mode(), fast_modules(model):
         caches = reserve_caches(model, 2, 20)
-        rows = [model.read(token, caches)[0] for token in text.split(1, 1)]
+        rows = [model.read(token, caches)[0] for token in text.split([1, 1, 3, 1, 8, 6], 1)]
     close(torch.cat(rows, 1), model(text), tolerance)
+    pads = torch.tensor([0, 3])
+    with torch.inference_mode(), fast_modules(model):
+        caches = reserve_caches(model, 2, 20)
+        rows = [model.read(token, caches, pads)[0] for token in text.split([1, 4, 1, 14], 1)]
+    close(torch.cat(rows, 1)[:, 3:], model.read(text, pads=pads)[0][:, 3:], tolerance)
 
 
 def test_only_a_plain_small_block_reads_the_next_token_by_its_products_alone(
