@@ -1,6 +1,8 @@
 // What the worker does for chapter 12's trainer: texts, batches, and what is shown of the GPT.
 // The same as in gpt_trainer.py.
 
+import { placeOf } from "../../live/page/own_text.js";
+
 const [STORIES, SHAKESPEARE] = [0, 1];
 const POOLS = { [STORIES]: "stories", [SHAKESPEARE]: "shakespeare" };
 const MISSING =
@@ -94,7 +96,10 @@ export async function look({ inputs, context, spec: { facts }, run, look, number
   const starts = Array.from({ length: count }, (_, i) => Math.floor((room * i) / (count - 1)));
   const measured = await look("measure", { pieces: pieces(valid, starts, T + 1) });
   const { beginning } = inputs; // code points
-  const idOf = (point) => (names.includes(point) ? names.indexOf(point) : facts.V - 1);
+  const idOf = (point) => {
+    const id = placeOf(point, names);
+    return id < 0 ? facts.V - 1 : id;
+  };
   const read = beginning.length ? beginning.map(idOf) : Array.from(valid.subarray(0, prompt));
   const next = numbers(inputs.seed, facts.written * (run.turn ?? 0));
   const written = await continued(read, next, facts, (feeds) => look("write", feeds));
