@@ -87,7 +87,7 @@ def entries(app: Sphinx, page: int, doc: str) -> Iterator[list[Any]]:
             yield [TERMS, page, place, title, also, lines[0] if len(lines) > 1 else ""]
         elif title != "Exercises" and not (reference and above):
             bold = [plain(name) for line in said for name in line.findall(nodes.strong)]
-            front = doc == app.config.root_doc  # of which readers ask more than it begins with
+            front = above and doc == app.config.root_doc  # readers ask more than it begins with
             also = [name.rstrip(".:") for name in bold if front or not name.endswith((".", ":"))]
             if not above:  # what the chapter asks, and what it finds
                 own = [one for one in milestones() if one.stem == Path(doc).name]

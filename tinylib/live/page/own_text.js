@@ -11,13 +11,6 @@ export function numberOf(text) {
   return FIRST_OWN + found;
 }
 
-/** Where a character stands among the model's, as code points; a text without capitals has the small one. */
-export function placeOf(point, names) {
-  const small = String.fromCodePoint(point).toLowerCase();
-  const same = names.indexOf(point);
-  return same < 0 && [...small].length === 1 ? names.indexOf(small.codePointAt(0)) : same;
-}
-
 const counted = (number) => number.toLocaleString("en-GB").replaceAll(",", "\u202f");
 
 /** The last words of a text, on one line. */

@@ -1,4 +1,4 @@
-import { numberOf, placeOf, textIn, usable } from "../../live/page/own_text.js";
+import { numberOf, textIn, usable } from "../../live/page/own_text.js";
 import { ask, ownTextOf, setOwnText, trains } from "../../live/page/trainer.js";
 import { results } from "../../live/ui/boxes.js";
 import { shareCard } from "../../live/ui/card.js";
@@ -276,8 +276,9 @@ function wholeLine({ model }, end) {
 const givenOf = (widget, { given }) => wholeLine(widget, given.join(""));
 
 /** What is said of a beginning that the text has not all characters of. */
-function strangeIn({ beginning: points }, { names }) {
-  const strange = [...new Set(points)].filter((point) => placeOf(point, names.data) < 0);
+function strangeIn({ beginning: points }, { names, read }) {
+  const nameless = points.filter((_, i) => names.data[read.data[i]] === undefined);
+  const strange = [...new Set(nameless)];
   const some = strange.slice(0, 3).map((point) => called(String.fromCodePoint(point)));
   const more = strange.length > 3 ? " …" : "";
   return some.length
@@ -346,7 +347,7 @@ function beginning(widget) {
       const own = given.getRootNode().activeElement === given;
       if (!own) given.value = wholeLine(widget, String.fromCodePoint(...inputs.beginning));
       const cut = typed().length > most ? `Only the last ${most} characters are read. ` : "";
-      setText(note, cut + strangeIn(inputs, outputs));
+      if (!widget.behind) setText(note, cut + strangeIn(inputs, outputs));
     },
   };
 }

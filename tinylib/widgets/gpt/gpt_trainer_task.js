@@ -1,8 +1,6 @@
 // What the worker does for chapter 12's trainer: texts, batches, and what is shown of the GPT.
 // The same as in gpt_trainer.py.
 
-import { placeOf } from "../../live/page/own_text.js";
-
 const [STORIES, SHAKESPEARE] = [0, 1];
 const POOLS = { [STORIES]: "stories", [SHAKESPEARE]: "shakespeare" };
 const MISSING =
@@ -97,8 +95,10 @@ export async function look({ inputs, context, spec: { facts }, run, look, number
   const measured = await look("measure", { pieces: pieces(valid, starts, T + 1) });
   const { beginning } = inputs; // code points
   const idOf = (point) => {
-    const id = placeOf(point, names);
-    return id < 0 ? facts.V - 1 : id;
+    const [small, ...more] = String.fromCodePoint(point).toLowerCase(); // if it has no capitals
+    const same = [point, more.length ? point : small.codePointAt(0)];
+    const known = same.find((one) => names.includes(one));
+    return known === undefined ? facts.V - 1 : names.indexOf(known);
   };
   const read = beginning.length ? beginning.map(idOf) : Array.from(valid.subarray(0, prompt));
   const next = numbers(inputs.seed, facts.written * (run.turn ?? 0));
