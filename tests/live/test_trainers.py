@@ -278,8 +278,10 @@ def test_it_says_once_at_which_step_it_has_succeeded(trainer: tuple[str, Visit])
     assert before == [""] * 6
     widget.evaluate(SPOKEN)
     long = [(step, there) for step in range(stays + 1, most - 1, most // 40)]
-    all_said = answered(widget, stem, [lasting[2], *long, lasting[3], (most, there)])
-    said = [all_said[0], *all_said[-2:]]
+    first_words, *_, kept, end = answered(
+        widget, stem, [lasting[2], *long, lasting[3], (most, there)]
+    )
+    said = [first_words, kept, end]
     spoken = {text for texts in widget.evaluate("el => el.spoken") for text in texts}
     assert 1 < len(spoken) <= 5, spoken
     assert said[0].startswith(f"Step {apart(at)}: ") and said[1] == said[0] and said[2] != said[0]
