@@ -36,11 +36,11 @@ def is_further(docname: str) -> bool:
 @cache
 def facts(notebook: Path) -> dict[str, int]:
     """Of a chapter: minutes to read and for the exercises, and how many questions and exercises."""
-    from tinylib.lab.road import minutes, tour_minutes  # course_site.py says where it is
+    from tinylib.lab.road import OWN_TEXT, STOP, minutes, tour_minutes  # see course_site.py
 
     content = json.loads(notebook.read_text(encoding="utf-8"))
-    tour = notebook.stem == Path(TOUR).name
-    read, work = (tour_minutes(content), 0) if tour else minutes(content)
+    at_trainer = {Path(TOUR).name: STOP, "train": OWN_TEXT}.get(notebook.stem)
+    read, work = (tour_minutes(content, at_trainer), 0) if at_trainer else minutes(content)
     cells = nbformat.read(notebook, as_version=4).cells
     prose = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
     answers = [cell for cell in cells if cell.cell_type == "code" and folded(cell.source) == ANSWER]

@@ -5,8 +5,8 @@ const KINDS = ["section", "glossary term definition formula", "widget"]; // of t
 const MOST = [6, 5, 3]; // of each group
 const STOP = new Set(
   (
-    "a an and are as at be by can do does for from how in is it of on or that the to vs what " +
-    "when where which why with work works"
+    "a all an and are as at be by can do does for from how i in is it me my need of on or our " +
+    "that the this to vs we what when where which why with work works you your"
   ).split(" "),
 );
 const GREEK =

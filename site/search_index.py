@@ -87,12 +87,14 @@ def entries(app: Sphinx, page: int, doc: str) -> Iterator[list[Any]]:
             yield [TERMS, page, place, title, also, lines[0] if len(lines) > 1 else ""]
         elif title != "Exercises" and not (reference and above):
             bold = [plain(name) for line in said for name in line.findall(nodes.strong)]
-            also = [name for name in bold if not name.endswith((".", ":"))]
+            front = above and doc == app.config.root_doc  # readers ask more than it begins with
+            also = [name.rstrip(".:") for name in bold if front or not name.endswith((".", ":"))]
             if not above:  # what the chapter asks, and what it finds
                 own = [one for one in milestones() if one.stem == Path(doc).name]
                 also += [f"{one.question} {one.cure}" for one in own]
             kind = ["exercise"] if "Exercises" in above else []
-            yield [SECTIONS, page, place, title, also, beginning(lines), *kind]
+            text = " ".join(lines) if front else beginning(lines)
+            yield [SECTIONS, page, place, title, also, text, *kind]
             for name, settings in widgets(section):
                 yield [LIVE, page, place, name, settings, title]
 

@@ -225,9 +225,9 @@ def test_it_can_be_slowed_down_and_goes_on_after_the_tab_has_slept(
     assert seen == list(range(seen[0], len(done) + 1)), "each step is seen"
 
 
-# As if each of these answers came: [steps, outputs that differ]. What is said after each, and
-# where the result stands then.
-ANSWERED = """(el, [answers, result]) => {
+# As if each of these answers came: [steps, outputs that differ]. What is said after each, where
+# the result stands then, and what is offered.
+ANSWERED = """async (el, [answers, result]) => {
     const root = el.shadowRoot;
     const packed = (value) => {
         const shape = [];
@@ -235,23 +235,27 @@ ANSWERED = """(el, [answers, result]) => {
         const data = Float32Array.from([value].flat(9), (v) => v ?? -Infinity);
         return { shape, data: new DataView(data.buffer) };
     };
-    return answers.map(([steps, changed]) => {
+    const seen = [];
+    for (const [steps, changed] of answers) {
         const outputs = { ...el.model.get('outputs'), losses: packed(Array(steps).fill(1)) };
         if (!steps) outputs.losses.shape = [0];
         for (const [name, value] of Object.entries(changed)) outputs[name] = packed(value);
         el.model.set('outputs', outputs);
         el.model.set('answers', {});
         const top = (name) => root.querySelector(name).getBoundingClientRect().top;
-        return [root.querySelector('.said').innerText, top(result) - top('.frame')];
-    });
+        const [said, next] = ['.said', '.next'].map((name) => root.querySelector(name).innerText);
+        seen.push([said, top(result) - top('.frame'), next]);
+        await null; // so that it is spoken before the next one comes
+    }
+    return seen;
 }"""
 
 
 def answered(widget: Locator, stem: str, answers: list[tuple[int, Any]]) -> list[str]:
     """What the page says after each of the answers, and nothing moves for it."""
     said = widget.evaluate(ANSWERED, [answers, RESULT[stem]])
-    assert len({top for _, top in said}) == 1
-    return [re.sub(r"[ \n]+", " ", text).strip() for text, _ in said]
+    assert len({top for _, top, _ in said}) == 1
+    return [re.sub(r"[ \n]+", " ", text).strip() for text, *_ in said]
 
 
 def set_inputs(widget: Locator, inputs: dict[str, Any]) -> None:
@@ -272,7 +276,14 @@ def test_it_says_once_at_which_step_it_has_succeeded(trainer: tuple[str, Visit])
     lasting = [(step, there) for step in (at, stays - 1, stays, most - 1)]
     before = answered(widget, stem, lucky + lasting[:2])
     assert before == [""] * 6
-    said = [*answered(widget, stem, lasting[2:]), *answered(widget, stem, [(most, there)])]
+    widget.evaluate(SPOKEN)
+    long = [(step, there) for step in range(stays + 1, most - 1, most // 40)]
+    first_words, *_, kept, end = answered(
+        widget, stem, [lasting[2], *long, lasting[3], (most, there)]
+    )
+    said = [first_words, kept, end]
+    spoken = {text for texts in widget.evaluate("el => el.spoken") for text in texts}
+    assert 1 < len(spoken) <= 5, spoken
     assert said[0].startswith(f"Step {apart(at)}: ") and said[1] == said[0] and said[2] != said[0]
     assert said[2].startswith(said[0]) and f"All {apart(most)} steps are done" in said[2]
     expect(widget.locator(".rule.flag:visible").first).to_be_visible()
@@ -288,7 +299,7 @@ def test_it_says_once_at_which_step_it_has_succeeded(trainer: tuple[str, Visit])
     assert said[:3] == ["", "", ""] and said[3].startswith(f"By step {apart(at)}: ")
 
 
-@pytest.mark.parametrize("trainer", ["width_trainer"], indirect=True)
+@pytest.mark.parametrize("trainer", ["colour_trainer", "width_trainer"], indirect=True)
 def test_a_training_is_spoken_of_seldom_and_its_end_once(trainer: tuple[str, Visit]) -> None:
     stem, visit = trainer
     visit.renew()
@@ -301,6 +312,45 @@ def test_a_training_is_spoken_of_seldom_and_its_end_once(trainer: tuple[str, Vis
     expect(widget.locator(".said")).to_contain_text("steps are done")
     spoken = [text for texts in widget.evaluate("el => el.spoken") for text in texts]
     assert 0 < len(spoken) <= 5 and sum("steps are done" in text for text in spoken) == 1
+
+
+@pytest.mark.parametrize("trainer", ["colour_trainer"], indirect=True)
+def test_it_says_that_nothing_changes_any_more(trainer: tuple[str, Visit]) -> None:
+    stem, visit = trainer
+    visit.renew()
+    widget, _ = opened(stem, visit)
+    button(widget, "Start training").click()
+    far(widget, "> 0")
+    most = TRAINERS[stem].most
+    steps = [*range(10, most - 10, 10)]
+    answers = [(step, {"accuracy": min(step / most, 0.5)}) for step in steps]
+    offered = [next for *_, next in widget.evaluate(ANSWERED, [answers, RESULT[stem]])]
+    sentence = "Nothing changes any more: stop here"
+    first = steps[offered.index(sentence)]
+    assert most // 2 < first and set(offered[steps.index(first) :]) == {sentence}
+    button(widget, sentence).click()
+    expect(button(widget, "Go on")).to_be_focused()
+    expect(button(widget, sentence)).to_have_count(0)
+
+
+@pytest.mark.parametrize("trainer", ["translation_trainer"], indirect=True)
+def test_its_translations_so_far_can_be_looked_back_at(trainer: tuple[str, Visit]) -> None:
+    stem, visit = trainer
+    visit.renew()
+    widget, _ = opened(stem, visit)
+    film, title = widget.locator(".film button"), widget.locator(".outcome .label").first
+    stages = [int(one.get_attribute("data-steps") or "") for one in film.all()]
+    late = stages[1] + 5  # the first look after a stage is kept, not each
+    answered(widget, stem, [(step, {}) for step in (late, late + 9, stages[2])])
+    names = [*(f"step {apart(n)}" for n in (0, late, stages[2])), f"from step {apart(stages[3])}"]
+    expect(film.locator(".when")).to_have_text([*names, *[re.compile("^from")] * len(stages[4:])])
+    expect(film.nth(3)).to_be_disabled()
+    expect(title).to_have_text(f"In French, after {apart(stages[2])} steps:")
+    film.nth(1).click()
+    expect(title).to_have_text(f"In French, after {apart(late)} steps:")
+    expect(film.nth(1)).to_have_attribute("aria-pressed", "true")
+    film.nth(1).click()
+    expect(title).to_have_text(f"In French, after {apart(stages[2])} steps:")
 
 
 @pytest.mark.parametrize("trainer", ["colour_trainer"], indirect=True)

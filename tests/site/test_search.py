@@ -25,12 +25,13 @@ def found(*queries: str) -> list[list[str]]:
     return [[re.sub(r"chapters/|\.html", "", one) for one in some] for some in places]
 
 
-def test_thirty_queries_lead_to_the_sections_that_readers_meant() -> None:
-    """They were written before the index was; the first of the places is the one that was meant."""
+def test_queries_lead_to_the_sections_that_readers_meant() -> None:
+    """Most were written before the index was; the first of the places is the one that was meant."""
+    assert len({one["query"] for one in QUERIES}) == len(QUERIES)
     ranks = {}
     for one, places in zip(QUERIES, found(*(one["query"] for one in QUERIES)), strict=True):
         ranks[one["query"]] = next((i for i, to in enumerate(places) if to in one["want"]), 99)
-    assert max(ranks.values()) < 3 and [*ranks.values()].count(0) >= 27, ranks
+    assert max(ranks.values()) < 3 and [*ranks.values()].count(0) >= len(QUERIES) - 3, ranks
 
 
 def test_a_word_is_found_in_each_spelling() -> None:
@@ -50,7 +51,7 @@ def test_a_word_is_found_in_each_spelling() -> None:
 
 
 def test_what_is_searched_is_small_and_clean() -> None:
-    assert len(gzip.compress(FILE.read_bytes())) <= 60_000
+    assert len(gzip.compress(FILE.read_bytes())) <= 61_000
     ids = {page: set(re.findall(r'\bid="([^"]+)"', text_of(page))) for page, *_ in INDEX["pages"]}
     for _, page, place, title, also, text, *_ in INDEX["entries"]:
         assert place in ids[INDEX["pages"][page][0]] and not re.match(r"id\d+$", place), place

@@ -15,6 +15,8 @@ SENTENCES = """() => {
     const seen = (e) => e.checkVisibility({ visibilityProperty: true });
     return [all.length, all.filter((e) => !seen(e)).map((e) => e.textContent)];
 }"""
+FINISHED = """(widget, detail) =>
+    void widget.dispatchEvent(new CustomEvent('tl:done', { bubbles: true, detail }))"""
 LINE = "My dear friend, I must tell you now that the sea is "
 
 
@@ -109,8 +111,7 @@ def own(page: Page) -> None:
     widget = screen(page, 8).locator(".tl-widget")
     widget.get_by_role("button", name="Start training").click()
     until(widget, "(e) => e.model.get('inputs').steps > 2")
-    finished = "{ bubbles: true, detail: { what: 'card' } }"
-    widget.evaluate(f"(e) => void e.dispatchEvent(new CustomEvent('tl:done', {finished}))")
+    widget.evaluate(FINISHED, {"what": "card"})
     picture = widget.get_by_role("img", name="I taught a machine to write")
     expect(picture).not_to_be_visible()
     screen(page, 8).get_by_role("button", name="See your picture").click()
@@ -138,7 +139,7 @@ def own(page: Page) -> None:
     expect(picture).not_to_be_visible()
     widget.get_by_role("button", name="Undo").click()
     expect(newest).to_contain_text(line)
-    widget.evaluate(f"(e) => void e.dispatchEvent(new CustomEvent('tl:done', {finished}))")
+    widget.evaluate(FINISHED, {"what": "card"})
     assert inputs(page, 8)["steps"] == steps
 
 
@@ -207,6 +208,41 @@ def test_links_lead_to_a_screen_and_fingers_to_the_next(browser: Browser, site: 
             assert page.evaluate("scrollY") == 0, "nothing moves by itself"
         heads = Visit(context, site, f"{TOUR}#live-heads-2=abc")  # is damaged, and says so
         assert shown(heads.page) == ["screen-5"] and heads.console == []
+
+
+# What is said of which the last line is covered; where it may be scrolled to, it is.
+COVERED = """(screen, scrolls) => [...screen.querySelectorAll('.after p')].filter((p) => {
+    if (scrolls) p.scrollIntoView({ block: 'center', behavior: 'instant' });
+    const range = document.createRange();
+    range.selectNodeContents(p);
+    const { left, bottom } = [...range.getClientRects()].at(-1);
+    return !p.contains(document.elementFromPoint(left + 2, bottom - 1));
+}).map((p) => p.textContent)"""
+
+
+def test_on_a_low_phone_the_button_covers_nothing_that_is_said(browser: Browser, site: str) -> None:
+    sizes = [(375, 700), (375, 667), (360, 640)]
+    with browser.new_context(viewport={"width": 375, "height": 700}) as context:
+        page = Visit(context, site, TOUR).page
+        for number, do in enumerate(DONE, 1):
+            page.get_by_role("link", name=re.compile(f"^Screen {number}")).click()
+            if number in (3, 4, 5, 6):
+                do(page)
+            else:  # its widget is as high before as after
+                screen(page, number).locator(".tl-widget").evaluate(FINISHED, {"what": "card"})
+            if number == 8:
+                screen(page, 8).get_by_role("button", name="See your picture").click()
+            expect(after(page, number).first).to_be_visible()
+            for width, height in sizes:
+                page.set_viewport_size({"width": width, "height": height})
+                covered = screen(page, number).evaluate(COVERED, number == 8)
+                assert covered == [], (number, width, height)
+            if number == 3:  # what is said while it plays has two lines here
+                film = {"what": "film", "plays": True}
+                screen(page, 3).locator(".tl-widget").evaluate(FINISHED, film)
+                note = screen(page, 3).locator(".onward span")
+                expect(note).to_have_text("Watch how it learns, or go on")
+                assert note.evaluate("(e) => e.getBoundingClientRect().left") >= 16
 
 
 @pytest.mark.parametrize("fault", ["not there", "no WebAssembly"])

@@ -25,6 +25,7 @@ MINUTES = {
     "questions": 0.3,
 }
 STOP = 0.6  # minutes at a widget of the tour, which asks for one thing; a training takes longer
+OWN_TEXT = 3.5  # minutes to give a model a text of one's own, and to watch how it learns
 STARS = {1: 5, 2: 11, 3: 18}  # minutes for an exercise with so many of them
 
 
@@ -296,9 +297,9 @@ def minutes(notebook: Mapping[str, Any]) -> tuple[int, int]:
     return 5 * round((PAGE + reading(notebook["cells"])) / 5), 5 * round(exercises / 5)
 
 
-def tour_minutes(notebook: Mapping[str, Any]) -> int:
-    """Minutes for the screens of the tour, where nobody has to find their way."""
-    return round(reading(notebook["cells"], widgets=STOP, trainers=STOP))
+def tour_minutes(notebook: Mapping[str, Any], trainers: float = STOP) -> int:
+    """Minutes for the screens of the tour, or a page like one: nobody has to find their way."""
+    return round(reading(notebook["cells"], widgets=STOP, trainers=trainers))
 
 
 # --- the drawing -------------------------------------------------------------------------------

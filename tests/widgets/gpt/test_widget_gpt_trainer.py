@@ -346,14 +346,18 @@ def test_it_continues_a_beginning_of_the_readers_own(widget: Locator) -> None:
     assert inputs_of(widget)["beginning"] == points and len(losses(widget)) == 1
     seen, torchs = received(widget), ours.GPTTrainer.computed(inputs_of(widget))
     names = [ord(name) for name in ours.corpus_of(ours.STORIES).names]
-    wanted = [names.index(point) if point in names else ours.V - 1 for point in points]
+    small = [ord(character) for character in "where is ann ☃"]  # the stories have no capitals
+    wanted = [names.index(point) if point in names else ours.V - 1 for point in small]
     assert seen["read"].tolist() == torchs["read"].tolist() == wanted and wanted[-1] == ours.V - 1
     for name in ("valid", "ngrams", "weights"):
         torch.testing.assert_close(seen[name], torchs[name].float(), rtol=0, atol=1e-4)
     assert seen["before"].tolist() == torchs["before"].tolist()
     expect(widget.locator(".newest b")).to_have_text("where is Ann ☃")
     expect(widget.locator(".first b")).to_have_text("where is Ann ☃")
-    expect(widget.locator(".letters").first).to_have_text("where is Ann ☃")
+    expect(widget.locator(".letters").first).to_have_text("where is ann ☃")
+    expect(widget.locator(".given + .note")).to_have_text(
+        "It reads □ for what this text does not have: “☃”."
+    )
     widget.get_by_role("button", name="Reset").click()
     settled(widget)
     assert inputs_of(widget) == ours.GPTTrainer().inputs
@@ -579,6 +583,10 @@ def test_in_a_full_browser_the_run_goes_on(widget: Locator) -> None:
 # ------------------------------------------------------------------ what it says, and the card
 
 
+PAGE_LIKE = """Object.assign(globalThis, {
+    matchMedia: () => ({ matches: true }), CSS: { supports: () => true } });"""
+
+
 def reached(rows: list[list[float]], form: int = 0, ngrams: tuple[float, ...] = (3, 2, 1)) -> str:
     """The milestones that a run meets at some look: rows are steps, its loss, the held-out one."""
     rule = """({ success }, [{ rows, form, ngrams }]) => {
@@ -595,9 +603,7 @@ def reached(rows: list[list[float]], form: int = 0, ngrams: tuple[float, ...] = 
         return [...met].join(", ");
     }"""
     given = {"rows": rows, "form": form, "ngrams": ngrams}
-    page = "{ matchMedia: () => ({ matches: true }), CSS: { supports: () => true } }"
-    view = VIEWS / "gpt" / "gpt_trainer.js"
-    found: str = in_node(view, rule, given, [0], f"Object.assign(globalThis, {page});")[0]
+    found: str = in_node(VIEWS / "gpt" / "gpt_trainer.js", rule, given, [0], PAGE_LIKE)[0]
     return found
 
 
@@ -611,6 +617,15 @@ def test_it_says_what_a_run_has_learned_and_nothing_of_one_that_fails() -> None:
     assert reached(by_heart) == "letters, pairs, triples, by heart"
     jumps = [*learns, [300, 0.9, 0.8], [360, 1.3, 1.2]]  # the steps are too large
     assert reached(jumps) == "letters, pairs, triples"
+
+
+def test_a_slow_run_has_a_picture_once_it_has_reached_something() -> None:
+    """At the latest after a minute and a half."""
+    runs = [[299, 20, 1], [300, 20, 0], [40, 31, 0], [40, 31, 1], [60, 89, 0], [60, 91, 0]]
+    rule = """({ isReady }, [, [steps, seconds, reached]]) =>
+        isReady({ steps, ms: 1000 * seconds, reached: Array(reached) })"""
+    ready = in_node(VIEWS / "gpt" / "gpt_trainer.js", rule, None, runs, PAGE_LIKE)
+    assert ready == [False, True, False, True, False, True]
 
 
 STRANGE = {

@@ -79,8 +79,9 @@ function keepApart(element, svg, curves) {
     const [wide, step] = [right - left, bottom - top + 4];
     const far = area.width - wide - 8;
     const both = (by) => [by, -by];
-    const [aside, downward] = line?.classList.contains("y")
-      ? [[0, -far / 4, -far / 2, (-3 * far) / 4, -far], [0]] // on its line, never at another
+    const along = line?.classList.contains("y"); // on its line, or else close above it
+    const [aside, downward] = along
+      ? [times(9, (i) => (-far * i) / 8), [0, -0.6 * step]]
       : line
         ? [[0, (wide + 4) * (line.classList.contains("late") ? 1 : -1)], times(5, (i) => i * step)]
         : [[0, wide / 2 + 9, wide + 9].flatMap(both), [0, step / 2, step, 2 * step].flatMap(both)];
@@ -90,7 +91,7 @@ function keepApart(element, svg, curves) {
         ...{ top: top + down, bottom: bottom + down },
       })),
     );
-    const others = marks.filter(({ mark }) => !line || !mark.matches(".rule"));
+    const others = marks.filter(({ mark }) => mark !== line);
     const atTip = names[i].matches(".named"); // of an arrow, whose own lines end there
     const cost = (box) => {
       const moved = box.across || box.down;
@@ -99,6 +100,7 @@ function keepApart(element, svg, curves) {
         1000 * taken.filter((other) => meet(box, other)).length +
         (moved && (out || box.top < area.top) ? 100 : 0) +
         15 * others.filter((other) => meet(box, other.box)).length +
+        (along && box.down ? 5 : 0) +
         (!atTip && lines.some((points) => crosses(points, box)) ? 10 : 0) +
         Math.hypot(box.across, box.down) / (line ? far : 20)
       );

@@ -643,10 +643,10 @@ trainingBar.style = `
 .far progress { flex: 1 1 3.75rem; min-width: 3.75rem; max-width: 15rem; }
 .pace { flex: 1 0 min(15.625rem, 100%); }
 .bar .offer select { flex: none; }
-@container widget (max-width: 32.5rem) { .far { flex-wrap: wrap; } .pace { min-height: 2.8em; } }
+@container widget (max-width: 32.5rem) { .far progress { flex: 0 0 4.5rem; }
+  .pace { flex: 1; min-height: 2.8em; align-content: center; } }
 .there button { margin-left: 4px; }
-.seeds { display: grid; gap: 4px; }
-.seeds .label { font-weight: 400; color: var(--soft); }
+.seeds { display: grid; gap: 4px; } .seeds .label { font-weight: 400; color: var(--soft); }
 .success { min-height: calc(var(--room, 2) * 1.625rem); line-height: 1.625rem; }
 .success > * { display: inline; margin: 0; line-height: inherit; max-width: none; }
 .success > .aim.over { display: none; }

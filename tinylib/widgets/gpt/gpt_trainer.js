@@ -269,15 +269,16 @@ function stepOf(widget, { steps }) {
 /** The reader's own line, if this is its end: no more of it is read. */
 function wholeLine({ model }, end) {
   const line = model.get("line") ?? "";
-  if (!end || !line.endsWith(end)) return end;
+  if (!end || !line.toLowerCase().endsWith(end.toLowerCase())) return end; // some have no capitals
   const letters = Array.from(line);
   return letters.length > IN_SIGHT ? `… ${letters.slice(-IN_SIGHT).join("")}` : line;
 }
 const givenOf = (widget, { given }) => wholeLine(widget, given.join(""));
 
 /** What is said of a beginning that the text has not all characters of. */
-function strangeIn({ beginning: points }, { names }) {
-  const strange = [...new Set(points)].filter((point) => !names.data.includes(point));
+function strangeIn({ beginning: points }, { names, read }) {
+  const nameless = points.filter((_, i) => names.data[read.data[i]] === undefined);
+  const strange = [...new Set(nameless)];
   const some = strange.slice(0, 3).map((point) => called(String.fromCodePoint(point)));
   const more = strange.length > 3 ? " …" : "";
   return some.length
@@ -346,7 +347,7 @@ function beginning(widget) {
       const own = given.getRootNode().activeElement === given;
       if (!own) given.value = wholeLine(widget, String.fromCodePoint(...inputs.beginning));
       const cut = typed().length > most ? `Only the last ${most} characters are read. ` : "";
-      setText(note, cut + strangeIn(inputs, outputs));
+      if (!widget.behind) setText(note, cut + strangeIn(inputs, outputs));
     },
   };
 }
@@ -645,6 +646,10 @@ loss.style = lossCurve.style;
 
 const READY_STEPS = 300;
 const READY_MS = 30_000;
+const SLOW_MS = 90_000; // where it has reached nothing by then, and would show noise beside noise
+/** Whether a run that goes on is worth a picture. */
+export const isReady = ({ steps, ms = 0, reached }) =>
+  steps >= READY_STEPS || ms > (reached.length ? READY_MS : SLOW_MS);
 const QUOTES = "The picture may quote your text: read it before you send it.";
 const [TRAIN_PAGE, TOUR_PAGE] = ["train.html", "ten_minutes.html"];
 const CHAPTERS = "../../../../chapters/"; // from where the site has this file
@@ -734,9 +739,10 @@ function card(widget, goesOn = undefined) {
   picture.element.append(note);
   const element = tour ? h("div.shared", goesOn.element, picture.element) : picture.element;
   /** How long it takes until there is a picture, by the pace of the training so far. */
-  const wait = (steps, passed) => {
+  const wait = ({ steps, ms = 0 }, passed) => {
     const pace = (READY_STEPS - steps) * (passed / (steps - from));
-    const left = Math.min(READY_MS - passed, steps > from ? pace : READY_MS);
+    const left = Math.min(READY_MS - ms, steps > from ? pace : READY_MS);
+    if (left <= 0) return "It learns slowly here: the longer, the better";
     const seconds = left > 5000 ? `about ${10 * Math.ceil(left / 10_000)} s` : "a few seconds";
     return `It is learning: ${seconds} to your picture`;
   };
@@ -763,10 +769,10 @@ function card(widget, goesOn = undefined) {
       const own = widget.inputs.corpus >= OWN && lookOf(widget) !== past.snapshots[0];
       setText(note, paused + (own ? QUOTES : ""));
       const { steps, snapshots } = past;
-      const late = widget.streams ? now - began > READY_MS : steps >= 20;
+      const ready = isReady(past) || (!widget.streams && steps >= 20);
       if (done === past) return;
-      if (snapshots.length < 2 || !(steps >= READY_STEPS || late)) {
-        const waits = widget.streams ? wait(steps, now - began) : steps ? "Press Go on" : "";
+      if (snapshots.length < 2 || !ready) {
+        const waits = widget.streams ? wait(past, now - began) : steps ? "Press Go on" : "";
         if (waits === said) return;
         [said, done, looked] = [waits, undefined, undefined];
         return void notifyPage(widget, { what: "learns", said });

@@ -311,9 +311,10 @@ def untrained(read: tuple[int, ...], seed: int, form: int, length: int) -> Int[T
 
 
 def ids_of(points: Sequence[int], names: Sequence[str]) -> Int[Tensor, " R"]:
-    """The ids of characters that are given by their code points."""
-    ids = {ord(name): i for i, name in enumerate(names)}
-    return torch.tensor([ids.get(point, V - 1) for point in points])
+    """The ids of characters, given by their code points; a text without capitals has small ones."""
+    ids = {name: i for i, name in enumerate(names)}
+    read = [ids.get(name, ids.get(name.lower(), V - 1)) for name in map(chr, points)]
+    return torch.tensor(read)
 
 
 def evenly_spaced(valid: Int[Tensor, " M"]) -> Int[Tensor, "32 65"]:

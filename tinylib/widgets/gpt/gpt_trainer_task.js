@@ -94,7 +94,12 @@ export async function look({ inputs, context, spec: { facts }, run, look, number
   const starts = Array.from({ length: count }, (_, i) => Math.floor((room * i) / (count - 1)));
   const measured = await look("measure", { pieces: pieces(valid, starts, T + 1) });
   const { beginning } = inputs; // code points
-  const idOf = (point) => (names.includes(point) ? names.indexOf(point) : facts.V - 1);
+  const idOf = (point) => {
+    const [small, ...more] = String.fromCodePoint(point).toLowerCase(); // if it has no capitals
+    const same = [point, more.length ? point : small.codePointAt(0)];
+    const known = same.find((one) => names.includes(one));
+    return known === undefined ? facts.V - 1 : names.indexOf(known);
+  };
   const read = beginning.length ? beginning.map(idOf) : Array.from(valid.subarray(0, prompt));
   const next = numbers(inputs.seed, facts.written * (run.turn ?? 0));
   const written = await continued(read, next, facts, (feeds) => look("write", feeds));

@@ -424,7 +424,7 @@ function seenIn(outputs) {
   const partners = [...outputs.partners.data];
   if (!partners.every((place, t) => largest("weights", t, 8) === place)) return "";
   const product = times(4, (c) => largest("w_qk", c, 4) === c).every(Boolean);
-  const also = product ? ", and each colour of W_q W_kᵀ, too" : "";
+  const also = product ? ", and W_q W_kᵀ had one for each colour" : "";
   return ` Each row of the map had one dark cell${also}.`;
 }
 

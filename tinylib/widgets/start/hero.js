@@ -385,6 +385,11 @@ function stage(widget) {
       });
       if (widget.model.get("view") === "tour") type(viewOf(widget));
       follow(names);
+      if (play.hides()) {
+        // what has not been seen yet is there already, below
+        const { offsetTop } = line.children[cursor];
+        paper.scrollTop = Math.max(0, offsetTop + TALL + LIFT - paper.clientHeight);
+      }
       setAttribute(line, "aria-activedescendant", `place-${cursor}`);
       if (best) setText(note, describeLook(names.slice(0, T + cursor), best.at));
       draw();
@@ -500,7 +505,7 @@ function another(widget) {
 
 stage.style = `${TEXT_STYLE}
 :host { --hero-curve: var(--weight); }
-.paper { position: relative; height: 18.5rem; max-height: none; overflow-y: auto;
+.paper { position: relative; height: 13rem; max-height: none; overflow-y: auto;
   line-height: 1.75em; padding: 8px 12px; font-size: var(--size-large); cursor: text; }
 .tour .paper { line-height: 1.75rem; }
 .paper:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
@@ -522,7 +527,7 @@ stage.style = `${TEXT_STYLE}
 .curves path { fill: none; stroke: var(--hero-curve); stroke-linecap: round; opacity: .75; }
 .looks { height: 3.2em; overflow: hidden; font-size: var(--size-note); }
 @media (max-width: 37.5rem) {
-  .paper { height: 13.25rem; line-height: 1.7em; font-size: var(--size-touch); }
+  .paper { height: 11.5rem; line-height: 1.7em; font-size: var(--size-touch); }
 }
 @container widget (max-width: 37.5rem) { .looks { height: 4.8em; } }
 @media print { .paper .unseen { visibility: visible; } }
