@@ -51,7 +51,7 @@ def rows() -> list[Row]:
     )
     fused = (
         "Both are the same kernel of PyTorch, so that only a Python function lies between them. "
-        "For short texts the kernel gains little, since their scores fit into the cache anyway."
+        "It never writes its scores into memory, which matters more for longer texts."
     )
     return [
         Row(
