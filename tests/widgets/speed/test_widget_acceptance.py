@@ -1,5 +1,6 @@
 """Acceptance in a page: what is written, by torch's numbers, and the sentence about it."""
 
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -14,7 +15,6 @@ from browsing import (
     inputs_of,
     settled,
     slider,
-    typed,
 )
 from playwright.sync_api import Locator
 
@@ -111,13 +111,14 @@ def test_the_mistake_is_seen_and_what_comes_too_often_is_named(widget: Locator) 
 
 
 def test_the_readers_own_numbers(widget: Locator) -> None:
-    typed(widget, "p of a").fill("1")
-    typed(widget, "q of b").press("ArrowDown")
+    box = partial(widget.get_by_role, "textbox")
+    box(name="p of a").fill("1")
+    box(name="q of b").press("ArrowDown")
     assert_torch(widget, STEM)
     assert (inputs_of(widget)["p"], inputs_of(widget)["q"]) == ([1, 0.3, 0.2], [0.2, 0.55, 0.2])
     first = widget.locator(".steps tbody td").first
     assert first.inner_text() == "0.667"
-    assert_refused(widget, typed(widget, "q of c"), "0", "must lie between 0.01 and 1.")
+    assert_refused(widget, box(name="q of c"), "0", "must lie between 0.01 and 1.")
 
 
 def test_bars_are_as_long_as_their_numbers(widget: Locator) -> None:
