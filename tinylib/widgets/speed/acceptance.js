@@ -3,7 +3,7 @@ import { choice } from "../../live/ui/controls.js";
 import { h, setAttribute, setLength, setText } from "../../live/ui/dom.js";
 import { explainable, rove, sum } from "../../live/ui/explain.js";
 import { numberBox } from "../../live/ui/knobs.js";
-import { thousandths, times } from "../../live/ui/numbers.js";
+import { percent, thousandths, times } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { fillList, visible } from "../../live/ui/sentences.js";
 import { called, heats } from "../../live/ui/texts.js";
@@ -43,10 +43,10 @@ function viewOf({ spec }, { start }, { shown, rank, shares, rest, rate }) {
 /** After which text the next token is drawn. */
 const begin = (widget) =>
   choice(widget, "start", "the next token", {
-    "The next token": [
-      { title: "three letters", about: "your own p and q" },
-      ...widget.spec.facts.starts.map(({ text }) => text.replaceAll("\n", "↵")),
-    ],
+    "The next of": ["three letters"],
+    "Or the next character, after": widget.spec.facts.starts.map(({ text }) =>
+      text.replaceAll("\n", "↵"),
+    ),
   });
 
 /** The reader's own p and q of the three letters, to be typed. */
@@ -79,7 +79,7 @@ function own(widget) {
 }
 own.style = `
 .own input { width: 3.5rem; }
-.own th[scope="row"] { text-align: left; padding-right: 10px; }
+.own th[scope="row"] { text-align: left; padding-right: 10px; max-width: none; }
 `;
 
 const compared = (widget) =>
@@ -88,9 +88,9 @@ const compared = (widget) =>
 const COLUMNS = [
   { row: P, name: "model", formula: "p" },
   { row: DRAWN, name: "draft", formula: "drawn from", line: COMPARED },
-  { row: ACCEPTED, name: "accepted", formula: "drawn · min(1, p/q)" },
+  { row: ACCEPTED, name: "ac\u00adcepted", formula: "drawn · min(1, p/q)" },
   { row: INSTEAD, name: "instead", formula: "refused · missing" },
-  { row: WRITTEN, name: "written", formula: "both together", line: P },
+  { row: WRITTEN, name: "written", formula: "both together", line: P, bars: [ACCEPTED, INSTEAD] },
 ];
 
 /** What the number of this column in this row is made of. */
@@ -114,7 +114,7 @@ function explainShare(widget, body, at, column) {
         }[row];
   const whose = ids.length > 1 ? token : called(now.names[ids[0]]);
   const more = { figure: thousandths, total: thousandths, lit: [{ cells: lit }] };
-  return sum(`${whose}, ${name}:`, terms, undefined, more);
+  return sum(`${whose}, ${name.replace("\u00ad", "")}:`, terms, undefined, more);
 }
 
 /** Each token's way from the draft to the text, a column for each step. */
@@ -123,7 +123,7 @@ function steps(widget) {
   const heads = COLUMNS.map(({ name, formula }) => [h("b", name), h("span", formula)]);
   const table = h(
     "table.steps",
-    h("caption", "Shares of each token. Line: the q compared with, and p beside what is written"),
+    h("caption", "From the draft to the text"),
     columnHeads(null, ...heads),
     body,
   );
@@ -132,16 +132,29 @@ function steps(widget) {
     h(
       "tr",
       h("th", { scope: "row" }),
-      ...COLUMNS.map(({ row, line }, column) => {
+      ...COLUMNS.map(({ row, line, bars = [row] }, column) => {
         const tick = line === undefined ? [] : [h("b")];
-        const cell = h("td", h("span"), h("div.track", { "aria-hidden": "true" }, h("i"), ...tick));
+        const cell = h(
+          "td",
+          h("span"),
+          h(
+            "div.track",
+            { "aria-hidden": "true" },
+            ...bars.map((of) => h("i", { class: `bar-${of}` })),
+            ...tick,
+          ),
+        );
         if (row >= ACCEPTED)
           explainable(widget, cell, () => explainShare(widget, body, at, column));
         return cell;
       }),
     );
   return {
-    element: results("column", table),
+    element: results(
+      "column",
+      table,
+      h("p.note.key", "Lines: the q that p is compared with, and p beside what is written."),
+    ),
     update(inputs, outputs) {
       const now = viewOf(widget, inputs, outputs);
       if (!now) return;
@@ -155,13 +168,13 @@ function steps(widget) {
       );
       fillList(body, now.rows, make, (tr, { name, shares }) => {
         setText(tr.firstChild, name);
-        COLUMNS.forEach(({ row, line }, i) => {
+        COLUMNS.forEach(({ row, line, bars = [row] }, i) => {
           const cell = tr.children[i + 1];
-          const [bar, tick] = cell.lastChild.children;
+          const parts = cell.lastChild.children;
           setAttribute(cell, "data-value", String(shares[row]));
           setText(cell.firstChild, thousandths(shares[row]));
-          setLength(bar, shares[row] / most);
-          if (tick) setLength(tick, shares[line] / most, "left");
+          bars.forEach((of, place) => setLength(parts[place], shares[of] / most));
+          if (line !== undefined) setLength(parts[bars.length], shares[line] / most, "left");
         });
       });
       reach();
@@ -180,8 +193,12 @@ steps.style = `
 .steps tbody td { padding: 1px 0 2px 8px; font-size: var(--size-small); line-height: 1.25; }
 .track { position: relative; height: .5rem; margin-right: 2px; border-radius: 2px;
   background: color-mix(in oklab, var(--ground), var(--line) 34%); }
-.track i { display: block; height: 100%; border-radius: 2px;
-  background: color-mix(in oklab, var(--ground), var(--probability) 65%); }
+.track { display: flex; }
+.track i { height: 100%; background: color-mix(in oklab, var(--ground), var(--tone, var(--text)) 65%); }
+.bar-${P} { --tone: color-mix(in oklab, var(--ground), var(--text) 65%); }
+:is(.bar-${DRAWN}, .bar-${ACCEPTED}) { --tone: var(--probability); }
+.bar-${INSTEAD} { --tone: var(--vermilion); }
+.steps + .key { color: var(--soft); }
 .track b { position: absolute; top: -2px; bottom: -2px; width: 3px; margin-left: -1.5px;
   border-radius: 1px; background: var(--text); box-shadow: 0 0 0 1px var(--ground); }
 @media (max-width: 37.5rem) {
@@ -196,19 +213,26 @@ steps.style = `
 function verdict(widget) {
   const number = (name) => h("b", { "data-output": name });
   const shown = { off: number("off"), rate: number("rate"), per_read: number("per_read") };
-  const message = h("p.note.says", { role: "status" });
+  const message = h("p.note.means", { role: "status" });
   return {
     element: results(
       "verdict",
       message,
       h("p.note", "Total variation between written and p: ", shown.off, "."),
-      h("p.note", "Accepted: ", shown.rate, ", so with k = 4 ", shown.per_read, " tokens a read."),
+      h(
+        "p.note",
+        "Accepted: ",
+        shown.rate,
+        " of the proposals. With k\u00a0=\u00a04, a read gives ",
+        shown.per_read,
+        " tokens.",
+      ),
     ),
     update(inputs, outputs) {
       for (const [name, element] of Object.entries(shown)) {
         const [value] = outputs[name].data;
         setAttribute(element, "data-value", String(value));
-        setText(element, (name === "rate" ? thousandths : (x) => x.toFixed(2))(value));
+        setText(element, name === "rate" ? percent(value) : value.toFixed(2));
       }
       const now = viewOf(widget, inputs, outputs);
       if (!now) return;
@@ -219,33 +243,33 @@ function verdict(widget) {
         message,
         outputs.off.data[0] < 0.0005
           ? "The text is distributed as the model’s own."
-          : `Wrong: ${called(now.names[most])} comes in ${often[0]} of all cases, ` +
-              `and not in ${often[1]}, as the model says.`,
+          : `Wrong: ${called(now.names[most])} comes in ${often[0]} of all cases ` +
+              `instead of ${often[1]}.`,
       );
     },
   };
 }
 verdict.style = `
-.verdict .says { font-weight: 600; min-height: 2lh; }
+.verdict .means { font-weight: 600; }
+@media (max-width: 37.5rem) { .verdict .means { min-height: 2lh; } }
 `;
 
 export default live(
-  "What is written with a draft, live",
+  "One proposal of a draft, live",
   (ui) => [
     ui.sides(
       ui.boxed(
         "side",
         ui.use(begin),
         ui.use(own),
-        ui.knob("temperature", "draft's temperature", {
+        ui.knob("temperature", "temperature of the draft", {
           step: 0.05,
           note: (tau) => heats(tau).replace("model", "draft"),
         }),
         ui.use(compared),
-        ui.use(verdict),
       ),
-      ui.boxed("side", ui.use(steps), ui.explanation()),
+      ui.boxed("side", ui.use(steps), ui.use(verdict), ui.explanation()),
     ),
   ],
-  { wide: true, main: ".steps", answer: ".says" },
+  { wide: true, main: ".steps", answer: ".means" },
 );
