@@ -158,16 +158,12 @@ function steps(widget) {
     update(inputs, outputs) {
       const now = viewOf(widget, inputs, outputs);
       if (!now) return;
-      const most = Math.max(
-        ...now.rows.flatMap(({ shares }) => [
-          shares[P],
-          shares[COMPARED],
-          shares[DRAWN],
-          shares[WRITTEN],
-        ]),
-      );
-      fillList(body, now.rows, make, (tr, { name, shares }) => {
+      const single = now.rows.slice(0, SHOWN); // the others together would be too long a bar
+      const barred = [P, DRAWN, COMPARED, WRITTEN];
+      const most = Math.max(...single.flatMap(({ shares }) => barred.map((row) => shares[row])));
+      fillList(body, now.rows, make, (tr, { name, shares }, at) => {
         setText(tr.firstChild, name);
+        setAttribute(tr, "class", at < SHOWN ? "" : "others");
         COLUMNS.forEach(({ row, line, bars = [row] }, i) => {
           const cell = tr.children[i + 1];
           const parts = cell.lastChild.children;
@@ -198,6 +194,8 @@ steps.style = `
 .bar-${P} { --tone: color-mix(in oklab, var(--ground), var(--text) 65%); }
 :is(.bar-${DRAWN}, .bar-${ACCEPTED}) { --tone: var(--probability); }
 .bar-${INSTEAD} { --tone: var(--vermilion); }
+.others .track { display: none; }
+.others > * { border-top: 1px solid var(--line); }
 .steps + .key { color: var(--soft); }
 .track b { position: absolute; top: -2px; bottom: -2px; width: 3px; margin-left: -1.5px;
   border-radius: 1px; background: var(--text); box-shadow: 0 0 0 1px var(--ground); }
