@@ -190,7 +190,7 @@ steps.style = `
 .track { position: relative; height: .5rem; margin-right: 2px; border-radius: 2px;
   background: color-mix(in oklab, var(--ground), var(--line) 34%); }
 .track { display: flex; }
-.track i { height: 100%; background: color-mix(in oklab, var(--ground), var(--tone, var(--text)) 65%); }
+.track i { height: 100%; background: color-mix(in oklab, var(--ground), var(--tone) 65%); }
 .bar-${P} { --tone: color-mix(in oklab, var(--ground), var(--text) 65%); }
 :is(.bar-${DRAWN}, .bar-${ACCEPTED}) { --tone: var(--probability); }
 .bar-${INSTEAD} { --tone: var(--vermilion); }

@@ -36,7 +36,7 @@ def starts() -> list[dict[str, Any]]:
     return [{"text": s, "p": logits(bard.model, s), "q": logits(draft, s)} for s in STARTS]
 
 
-class Outcome(NamedTuple):
+class Proposal(NamedTuple):
     """What becomes of one proposal, of V tokens.
 
     The rows of ``shares``: p; what is drawn from; the q that is compared with; with which
@@ -58,7 +58,7 @@ def outcome(
     z_q: Float[Tensor, " V"],
     temperature: Float[Tensor, ""],
     compared: Int[Tensor, ""],
-) -> Outcome:
+) -> Proposal:
     r"""$a = d \min(1, p/q)$ is accepted, and $a + (1 - \sum_j a_j) r$ written, r the residual.
 
     The proposals come from d, the draft's q at this temperature. The program takes
@@ -81,11 +81,11 @@ def outcome(
     rest = torch.where(rank >= SHOWN, shares, 0.0).sum(-1)
     per_read = (rate ** torch.arange(K + 1)).sum()
     off = (written - p).abs().sum() / 2
-    return Outcome(rank, *(one.to(given) for one in (shares, rest, rate, per_read, off)))
+    return Proposal(rank, *(one.to(given) for one in (shares, rest, rate, per_read, off)))
 
 
 class Accepted(NamedTuple):
-    """After which start, and all that :class:`Outcome` tells of it."""
+    """After which start, and all that :class:`Proposal` tells of it."""
 
     shown: Int[Tensor, ""]
     rank: Int[Tensor, " V"]
