@@ -108,6 +108,8 @@ def test_the_mistake_is_seen_and_what_comes_too_often_is_named(widget: Locator) 
         assert names[ours.SHOWN :] == (["57 others"] if start else [])
         assert widget.locator(".own").is_visible() == (start == 0)
         assert message.inner_text().startswith("Wrong: ")
+    hold(widget, temperature=0.99, compared=1)
+    assert message.inner_text() == "The text is distributed almost as the model’s own."
 
 
 def test_the_readers_own_numbers(widget: Locator) -> None:

@@ -237,13 +237,10 @@ function verdict(widget) {
       const over = (id) => now.at(WRITTEN, id) - now.at(P, id);
       const most = now.order.reduce((a, b) => (over(b) > over(a) ? b : a));
       const often = [WRITTEN, P].map((row) => thousandths(now.at(row, most)));
-      setText(
-        message,
-        outputs.off.data[0] < 0.0005
-          ? "The text is distributed as the model’s own."
-          : `Wrong: ${called(now.names[most])} comes in ${often[0]} of all cases ` +
-              `instead of ${often[1]}.`,
-      );
+      const [off] = outputs.off.data;
+      const right = `The text is distributed ${off < 0.0005 ? "" : "almost "}as the model’s own.`;
+      const wrong = `Wrong: ${called(now.names[most])} comes in ${often[0]} of all cases`;
+      setText(message, off < 0.005 ? right : `${wrong} instead of ${often[1]}.`);
     },
   };
 }
