@@ -1,0 +1,3 @@
+from tinylib.widgets.speed.acceptance import AcceptanceWidget
+
+__all__ = ["AcceptanceWidget"]
