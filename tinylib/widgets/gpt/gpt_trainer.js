@@ -646,10 +646,10 @@ loss.style = lossCurve.style;
 
 const READY_STEPS = 300;
 const READY_MS = 30_000;
-const SLOW_MS = 90_000; // where it has reached nothing by then, and would show noise beside noise
+const PATIENCE_MS = 90_000; // where it has reached nothing by then, and would show noise beside noise
 /** Whether a run that goes on is worth a picture. */
 export const isReady = ({ steps, ms = 0, reached }) =>
-  steps >= READY_STEPS || ms > (reached.length ? READY_MS : SLOW_MS);
+  steps >= READY_STEPS || ms > (reached.length ? READY_MS : PATIENCE_MS);
 const QUOTES = "The picture may quote your text: read it before you send it.";
 const [TRAIN_PAGE, TOUR_PAGE] = ["train.html", "ten_minutes.html"];
 const CHAPTERS = "../../../../chapters/"; // from where the site has this file
