@@ -427,5 +427,5 @@ def test_results_name_their_processor() -> None:
     assert len(names) > 9
     for name in names:
         found = weights.results(name)
-        timed = {key for key in keys(found) if "second" in key or key in ("faster", "times", "ratio")}
+        timed = {k for k in keys(found) if "second" in k or k in ("faster", "times", "ratio")}
         assert timed and found["processor"], name
