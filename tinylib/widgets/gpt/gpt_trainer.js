@@ -646,7 +646,7 @@ loss.style = lossCurve.style;
 
 const READY_STEPS = 300;
 const READY_MS = 30_000;
-const PATIENCE_MS = 90_000; // where it has reached nothing by then, and would show noise beside noise
+const PATIENCE_MS = 90_000; // where it has reached nothing, and would show noise beside noise
 /** Whether a run that goes on is worth a picture. */
 export const isReady = ({ steps, ms = 0, reached }) =>
   steps >= READY_STEPS || ms > (reached.length ? READY_MS : PATIENCE_MS);
