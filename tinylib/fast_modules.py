@@ -20,6 +20,7 @@ PLAIN = nn.Linear, nn.Embedding, LayerNorm
 FEW = 2**21
 """A block of more parameters is slow for their sake, not for Python's, and is not copied."""
 SHORT = 16
+"""Reading more tokens than this is slow for their products' sake."""
 
 
 def fast_rms_norm(norm: RMSNorm) -> Callable[[Tensor], Tensor]:

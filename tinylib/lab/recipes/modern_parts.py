@@ -1,6 +1,6 @@
 """What each of today's parts is worth, alone: the measurement of the page on training.
 
-    python -m tinylib.lab.recipes modern-parts  about 60 runs of a minute
+    python -m tinylib.lab.recipes modern-parts  about 70 runs of a minute
 
 Each row is GPT-2's small form with one part exchanged or added, trained for the same number of
 steps on the same batches. The seed decides on the first weights and the batches, so a row is
