@@ -310,11 +310,6 @@ DRAW: dict[str, Callable[[], Figure]] = {
         "Gain of each part",
         x_name="nats",
     ),
-    "ratios": lambda: training.ratios(
-        {"is faster": (1.4, 1.5, 1.7), "is as fast": (0.9, 1.1, 1.2), "is slower": (0.4, 0.5, 0.6)},
-        "Speed",
-        x_name="times as fast",
-    ),
     "gpt": gpt.architecture,
     "decoder_only": gpt.decoder_only,
     "shares": lambda: inside_gpt.shares(

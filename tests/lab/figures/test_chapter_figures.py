@@ -435,14 +435,3 @@ def test_a_bar_that_reaches_zero_is_a_grey_ring_and_the_others_have_their_sign()
     (zero,) = (start(line) for line in grid if line.get_color() == style.SOFT)
     gains, open_, loses = (start(line) - zero for line in points)
     assert (open_, loses) == pytest.approx((-0.05 * gains, -0.5 * gains))
-
-
-def test_a_ratio_is_drawn_beside_the_line_at_one() -> None:
-    lines = drawn("ratios").drawing.axes[0].lines
-    points = [line for line in lines if line.get_marker() == "o"]
-    fills = [line.get_markerfacecolor() for line in points]
-    assert fills == [COLOURS["positive"], "white", COLOURS["negative"]]
-    grid = [line for line in lines if line.get_linewidth() == 0.8]
-    (one,) = (start(line) for line in grid if line.get_color() == style.SOFT)
-    faster, same, slower = (start(line) - one for line in points)
-    assert (same, slower) == pytest.approx((0.2 * faster, -faster))
