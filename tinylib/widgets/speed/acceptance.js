@@ -153,7 +153,10 @@ function steps(widget) {
     element: results(
       "column",
       table,
-      h("p.note.key", "The mark under “draft” is the q that p is compared with; under “written” it is p."),
+      h(
+        "p.note.key",
+        "The mark under “draft” is the q that p is compared with; under “written” it is p.",
+      ),
     ),
     update(inputs, outputs) {
       const now = viewOf(widget, inputs, outputs);
