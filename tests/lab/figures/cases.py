@@ -347,7 +347,6 @@ DRAW: dict[str, Callable[[], Figure]] = {
     "bottleneck": lambda: kv_cache.bottleneck(  # reading is overtaken at 2 texts, or never
         [1, 4, 16],
         {"empty": (DOUBLING, [2.0] * 3), "full": (DOUBLING, [2.0, 8.0, 32.0])},
-        fits={"full": 8},
     ),
     "sharing": lambda: kv_cache.sharing(4, (4, 2, 1)),
     "kv_cache": kv_cache.architecture,
