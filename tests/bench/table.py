@@ -45,6 +45,8 @@ def main() -> None:
     found = {**machine(), "transformers": transformers.__version__, "rows": rows}
     print(f"one thread of {found['processor']}")
     show_rows(rows)
+    for one in rows:
+        print(f"{one['name']}: the limit is {one['bound']}. {one['gap']}")
     try:
         print("\n".join(worse(found, results("speed"))))
     except LookupError:

@@ -9,7 +9,6 @@ import table
 import torch
 from peers import beside_transformers
 
-from tinylib.lab.table import Notes
 from tinylib.lab.train.weights import results
 
 pytestmark = beside_transformers
@@ -97,11 +96,3 @@ def test_the_recorded_table_is_of_the_rows_that_there_are() -> None:
         low, x, high = (row["ratio"] or {"min": 1, "median": 1, "max": 1}).values()
         assert low <= x <= high, row["name"]
         assert row["gap"].count(". ") + row["gap"].endswith(".") == 2, row["gap"]
-
-
-def test_notes_are_folded_on_a_page_and_lines_elsewhere() -> None:
-    notes = Notes("Why?", {"a < b": "c & d."})
-    assert repr(notes) == "Why?\na < b: c & d."
-    folded = notes._repr_html_()
-    assert folded.startswith("<details><summary>Why?</summary>")
-    assert "<dt>a &lt; b</dt>\n<dd>c &amp; d.</dd>" in folded

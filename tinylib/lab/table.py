@@ -1,6 +1,6 @@
 """Results as a table: HTML where there is a page to show it, and columns of text elsewhere."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import SupportsFloat
@@ -65,24 +65,6 @@ class Table:
             f"<thead><tr>{corner if self.corner else '<td></td>'}{head}</tr></thead>\n"
             f"<tbody>\n{body}\n</tbody>\n</table>\n</div>"
         )
-
-
-@dataclass(frozen=True)
-class Notes:
-    """A text for each name, folded away where there is a page to show it."""
-
-    title: str
-    texts: Mapping[str, str]
-
-    def __repr__(self) -> str:
-        return "\n".join([self.title, *(f"{name}: {text}" for name, text in self.texts.items())])
-
-    def _repr_html_(self) -> str:
-        items = "".join(
-            f"<dt>{escape(name)}</dt>\n<dd>{escape(text)}</dd>\n"
-            for name, text in self.texts.items()
-        )
-        return f"<details><summary>{escape(self.title)}</summary>\n<dl>\n{items}</dl>\n</details>"
 
 
 def written(value: str | SupportsFloat, form: str = "") -> str:

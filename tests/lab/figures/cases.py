@@ -310,11 +310,6 @@ DRAW: dict[str, Callable[[], Figure]] = {
         "Gain of each part",
         x_name="nats",
     ),
-    "ratios": lambda: training.ratios(
-        {"is faster": (1.4, 1.5, 1.7), "is as fast": (0.9, 1.1, 1.2), "is slower": (0.4, 0.5, 0.6)},
-        "Speed",
-        x_name="times as fast",
-    ),
     "gpt": gpt.architecture,
     "decoder_only": gpt.decoder_only,
     "shares": lambda: inside_gpt.shares(
@@ -352,7 +347,6 @@ DRAW: dict[str, Callable[[], Figure]] = {
     "bottleneck": lambda: kv_cache.bottleneck(  # reading is overtaken at 2 texts, or never
         [1, 4, 16],
         {"empty": (DOUBLING, [2.0] * 3), "full": (DOUBLING, [2.0, 8.0, 32.0])},
-        fits={"full": 8},
     ),
     "sharing": lambda: kv_cache.sharing(4, (4, 2, 1)),
     "kv_cache": kv_cache.architecture,

@@ -336,10 +336,6 @@ REFUSED: list[tuple[str, Call]] = [
     ("how far its bar goes", lambda: training.intervals({"a": (1.0,)}, "t", x_name="x")),
     ("1 rows: pass", lambda: training.intervals({"a": (-INF, 1.0)}, "t", x_name="x")),
     ("1 rows: pass", lambda: training.intervals({"a": (1.0, -0.1)}, "t", x_name="x")),
-    ("pass 1 to 40, each the least", lambda: training.ratios({}, "t", x_name="x")),
-    ("1 rows: pass", lambda: training.ratios({"a": (1.0, 2.0)}, "t", x_name="x")),
-    ("1 rows: pass", lambda: training.ratios({"a": (1.0, 3.0, 2.0)}, "t", x_name="x")),
-    ("holds inf", lambda: training.ratios({"a": (1.0, 2.0, INF)}, "t", x_name="x")),
     (
         "probabilities for 1 rows, 2 words",
         lambda: inside_gpt.lens(["a", "b"], [["c"]], [[0.5]], "t", rows=["r"]),

@@ -63,6 +63,11 @@ def test_any_draft_is_right_if_compared_with_what_was_drawn_from(start: int, tau
     assert right.rest.tolist() == pytest.approx(
         right.shares[:, rank >= ours.SHOWN].sum(-1).tolist(), abs=1e-5
     )
+    likeliest = sorted(right.shares[0].tolist(), reverse=True)[: ours.SHOWN - 1]
+    shown = rank.argsort()[: ours.SHOWN]
+    assert right.shares[0, shown].tolist()[: ours.SHOWN - 1] == pytest.approx(likeliest)
+    assert right.shares[1].argmax() in shown
+    assert sorted(rank.tolist()) == list(range(len(rank)))
     if start:
         drawn = Sampling(tau).process(torch.tensor(ours.starts()[start - 1]["q"])).softmax(-1)
         torch.testing.assert_close(right.shares[1], drawn)
@@ -78,7 +83,7 @@ def test_the_starts_are_the_models() -> None:
 
 
 def test_a_page_without_javascript_reads_a_table() -> None:
-    html = ours.AcceptanceWidget(temperature=0)._html()
+    html = ours.AcceptanceWidget(temperature=0, compared=1)._html()
     assert "compared with q at temperature 1: total variation 0.20" in html
     assert '<th scope="row">b</th><td>0.300</td><td>1.000</td><td>0.500</td>' in html
 
@@ -92,10 +97,14 @@ widget = held(STEM, START)
 def test_the_mistake_is_seen_and_what_comes_too_often_is_named(widget: Locator) -> None:
     message = widget.locator(".means")
     settled(widget)
-    assert message.inner_text() == "The text is distributed as the model’s own."
+    own = "text is distributed as the model’s own."
+    assert message.inner_text() == f"The {own}"
+    hold(widget, compared=1)
+    assert message.inner_text() == f"Here the mistake does no harm: the {own}"
+    hold(widget)
     slider(widget, "temperature of the draft").fill("0")
     assert_torch(widget, STEM)
-    assert message.inner_text() == "The text is distributed as the model’s own."
+    assert message.inner_text() == f"The {own}"
     widget.get_by_role("radio", name="q at temperature 1").check()
     assert_torch(widget, STEM)
     assert message.inner_text().startswith("Wrong: “b” comes in 0.500 of all cases instead of 0.3")
@@ -109,7 +118,8 @@ def test_the_mistake_is_seen_and_what_comes_too_often_is_named(widget: Locator) 
         assert widget.locator(".own").is_visible() == (start == 0)
         assert message.inner_text().startswith("Wrong: ")
     hold(widget, temperature=0.99, compared=1)
-    assert message.inner_text() == "The text is distributed almost as the model’s own."
+    almost = own.replace("as", "almost as")
+    assert message.inner_text() == f"Here the mistake does little harm: the {almost}"
 
 
 def test_the_readers_own_numbers(widget: Locator) -> None:

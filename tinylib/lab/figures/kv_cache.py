@@ -3,18 +3,16 @@
 from collections.abc import Mapping, Sequence
 from itertools import product
 from math import ceil
-from types import MappingProxyType
 from typing import Any
 
 import torch
-from matplotlib.patches import Rectangle
 from matplotlib.transforms import Bbox
 
 from tinylib.lab.figures.diagram import KINDS
 from tinylib.lab.figures.letters import SMALL, TEXT, TITLE, text_width
 from tinylib.lab.figures.parts import SIDE, arrow, charts_beside, chip
-from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values, rounded
-from tinylib.lab.figures.style import COLOURS, CURVES, DASHES, GRID, HATCH, INK, MARGIN, PHONE, SOFT
+from tinylib.lab.figures.sheet import Figure, Values, finish, page, read_values, rounded
+from tinylib.lab.figures.style import COLOURS, CURVES, DASHES, HATCH, INK, MARGIN, PHONE, SOFT
 
 
 def architecture() -> Figure:
@@ -124,15 +122,13 @@ def bottleneck(
     texts: Values,
     charts: Mapping[str, tuple[Values, Values]],
     *,
-    fits: Mapping[str, Number] = MappingProxyType({}),
     alt: str = "",
 ) -> Figure:
     """How long a step has to compute and how long to read, over the number of `texts` it continues.
 
     Each of the one or two `charts` has a title and the milliseconds of both; the step takes the
     longer one. All axes are logarithmic and the same, and the place from which on computing takes
-    longer is marked. `fits` says up to how many texts there is memory in a chart, and what lies
-    beyond is shaded. Numbers that are not finite and above 0, or not one for each of the `texts`,
+    longer is marked. Numbers that are not finite and above 0, or not one for each of the `texts`,
     are a ValueError.
     """
     at, read = read_values(texts, "texts"), dict[str, list[torch.Tensor]]()
@@ -174,19 +170,12 @@ def bottleneck(
                 note: Any = {"textcoords": "offset points", "size": SMALL, "ha": "right"}
                 axes.annotate(f"{x:.0f} texts", meet, (-8, 12), **note)
                 parts.append(f"equal at {x:.0f} texts")
-            if title in fits:
-                full = float(fits[title])
-                axes.axvspan(full, float(at.max()), color=GRID, alpha=0.6, lw=0, zorder=0.5)
-                parts.append(f"beyond {full:.3g} texts the memory is full")
             descriptions.append(f"{title}: {', '.join(parts)}")
         x0, y0 = float(SIDE), height - MARGIN - 12
         for name, how in zip(names, look, strict=True):
             sheet.plot([x0, x0 + 30], [y0, y0], **how)
             sheet.text(x0 + 38, y0, name, size=SMALL, va="center_baseline")
             x0 += 38 + text_width(name, SMALL) + 26
-        if fits:
-            sheet.add_patch(Rectangle((x0, y0 - 8), 30, 16, fc=GRID, ec="none", alpha=0.6))
-            sheet.text(x0 + 38, y0, "memory is full", size=SMALL, va="center_baseline")
         span = f"{at.min():g} to {at.max():g}"
         return finish(
             sheet, alt or f"Charts of {unit} over {x_name} from {span}. {'; '.join(descriptions)}."

@@ -1,6 +1,6 @@
 """What changed since GPT-2: how much each part gains, and how sure we are of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from tinylib.lab.figures.letters import SMALL, TITLE, widest
@@ -19,41 +19,12 @@ def intervals(rows: Mapping[str, Values], title: str, *, x_name: str, alt: str =
     if wrong or not 1 <= len(read) <= 40:
         raise ValueError(f"{len(rows)} rows: pass 1 to 40, each a value and how far its bar goes")
     both = {name: (float(x - far), float(x), float(x + far)) for name, (x, far) in read.items()}
-    each = {name: f"{x:+z.3f}".replace("-", "−") for name, (_, x, _) in both.items()}
-    said = ", ".join(f"{name} {each[name]} ± {far:.3f}" for name, (_, far) in read.items())
-    return _intervals(both, each, title, x_name, said, 0.0, alt)
-
-
-def ratios(rows: Mapping[str, Values], title: str, *, x_name: str, alt: str = "") -> Figure:
-    """A point for each row = (least, middle, most) of a ratio, from above, and a line at 1.
-
-    A bar that reaches 1 is grey, and its point a ring. No rows, more than 40, a number that is not
-    finite, or three that do not rise from above 0, are a ValueError.
-    """
-    read = {name: read_values(row, name).flatten().tolist() for name, row in rows.items()}
-    rising = all(len(x) == 3 and 0 < x[0] <= x[1] <= x[2] for x in read.values())
-    if not rising or not 1 <= len(read) <= 40:
-        raise ValueError(f"{len(rows)} rows: pass 1 to 40, each the least, middle and most ratio")
-    each = {name: f"{x:.2f}×" for name, (_, x, _) in read.items()}
-    said = ", ".join(f"{name} {x:.2f} ({a:.2f} to {b:.2f})" for name, (a, x, b) in read.items())
-    return _intervals(read, each, title, x_name, said, 1.0, alt)
-
-
-def _intervals(
-    both: Mapping[str, Sequence[float]],
-    written: Mapping[str, str],
-    title: str,
-    x_name: str,
-    said: str,
-    base: float,
-    alt: str,
-) -> Figure:
-    """Rows of (start, middle, end), and a line at the base."""
+    written = {name: f"{x:+z.3f}".replace("-", "−") for name, (_, x, _) in both.items()}
     low = min(0.0, *(ends[0] for ends in both.values()))
-    high = max(base, *(ends[2] for ends in both.values()))
-    left, row, top = MARGIN + widest([*both], SMALL) + 24, 25, MARGIN + 44
+    high = max(0.0, *(ends[2] for ends in both.values()))
+    left, row, top = MARGIN + widest([*rows], SMALL) + 24, 25, MARGIN + 44
     unit = (PHONE - MARGIN - 62 - left) / ((high - low) or 1.0)
-    bottom = top + row * len(both)
+    bottom = top + row * len(rows)
 
     def at(x: Number) -> Number:
         return left + unit * (x - low)
@@ -63,12 +34,12 @@ def _intervals(
         step = next(s for s in (0.001, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 10, 1e9) if unit * s > 42)
         for tick in range(int(low / step), int(high / step) + 1):
             x, name = at(tick * step), f"{tick * step:g}".replace("-", "−")
-            axes.plot([x, x], [top, bottom], lw=0.8, color=SOFT if tick * step == base else GRID)
+            axes.plot([x, x], [top, bottom], lw=0.8, color=GRID if tick else SOFT)
             axes.text(x, bottom + 14, name, size=SMALL, color=SOFT, ha="center", va="center")
         axes.text(left, bottom + 38, x_name, size=SMALL, color=INK, va="center")
         for i, (name, (start, x, end)) in enumerate(both.items()):
-            y, open_ = top + row * (i + 0.5), start <= base <= end
-            tone = SOFT if open_ else COLOURS["positive" if x > base else "negative"]
+            y, open_ = top + row * (i + 0.5), start <= 0 <= end
+            tone = SOFT if open_ else COLOURS["positive" if x > 0 else "negative"]
             look: Any = {"size": SMALL, "va": "center_baseline", "ha": "right"}
             axes.text(left - 14, y, name, **look)
             axes.text(PHONE - MARGIN, y, written[name], color=tone, **look)
@@ -77,4 +48,5 @@ def _intervals(
                 axes.plot([at(cap)] * 2, [y - 4, y + 4], color=tone, lw=1.2)
             fill = "white" if open_ else tone
             axes.plot([at(x)], [y], marker="o", ms=6, mec=tone, mfc=fill, mew=1.6)
+        said = ", ".join(f"{name} {written[name]} ± {far:.3f}" for name, (_, far) in read.items())
         return finish(axes, alt or f"Points with bars, {title}; {x_name}: {said}.")

@@ -16,11 +16,11 @@ export async function program(run, { p, q, start, temperature, compared }, { fac
   const own = { p: p.map(Math.log), q: q.map(Math.log) };
   const { p: z_p, q: z_q } = facts.starts[start - 1] ?? own;
   const found = await run("acceptance-outcome", { z_p, z_q, temperature, compared });
-  return { shown: start, ...found };
+  return { shown: start, compared, ...found };
 }
 
 /**
- * The rows of the table: the likeliest tokens, and last, if there are more, all others together;
+ * The rows of the table: the first tokens, and last, if there are more, all others together;
  * null while the answer to another choice still stands.
  */
 function viewOf({ spec }, { start }, { shown, rank, shares, rest, rate }) {
@@ -153,7 +153,10 @@ function steps(widget) {
     element: results(
       "column",
       table,
-      h("p.note.key", "Lines: the q that p is compared with, and p beside what is written."),
+      h(
+        "p.note.key",
+        "The mark under “draft” is the q that p is compared with; under “written” it is p.",
+      ),
     ),
     update(inputs, outputs) {
       const now = viewOf(widget, inputs, outputs);
@@ -238,7 +241,10 @@ function verdict(widget) {
       const most = now.order.reduce((a, b) => (over(b) > over(a) ? b : a));
       const often = [WRITTEN, P].map((row) => thousandths(now.at(row, most)));
       const [off] = outputs.off.data;
-      const right = `The text is distributed ${off < 0.0005 ? "" : "almost "}as the model’s own.`;
+      const [much, nearly] = off < 0.0005 ? ["no", ""] : ["little", "almost "];
+      const whose = `text is distributed ${nearly}as the model’s own.`;
+      const harm = `Here the mistake does ${much} harm: the`;
+      const right = `${outputs.compared.data[0] ? harm : "The"} ${whose}`;
       const wrong = `Wrong: ${called(now.names[most])} comes in ${often[0]} of all cases`;
       setText(message, off < 0.005 ? right : `${wrong} instead of ${often[1]}.`);
     },

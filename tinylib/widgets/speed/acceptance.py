@@ -17,7 +17,7 @@ from tinylib.speculative import acceptance, residual
 LETTERS = ("a", "b", "c")
 P, Q = (0.5, 0.3, 0.2), (0.2, 0.6, 0.2)  # of the three letters
 STARTS = ("ROMEO:\n", "My lord, I am\n", "The k")
-SHOWN = 8  # of the tokens, the likeliest; the others share one row
+SHOWN = 8  # of the tokens; the others share one row
 K = 4  # proposals a read
 COMPARED = ("what was drawn from", "q at temperature 1")
 
@@ -42,10 +42,10 @@ class Proposal(NamedTuple):
     The rows of ``shares``: p; what is drawn from; the q that is compared with; with which
     probability a proposal is accepted; drawn and accepted; what is missing, as a distribution;
     drawn from it instead of a refused one; and written. ``rest`` are their sums over all but the
-    SHOWN likeliest tokens.
+    SHOWN first tokens.
     """
 
-    rank: Int[Tensor, " V"]  # 0 for the likeliest; of equal ones, the first
+    rank: Int[Tensor, " V"]  # by p, from 0; but the draft's likeliest is among the SHOWN first
     shares: Float[Tensor, "8 V"]
     rest: Float[Tensor, " 8"]
     rate: Float[Tensor, ""]
@@ -78,6 +78,10 @@ def outcome(
     shares = torch.stack([p, drawn, q, accept, accepted, missing, instead, written])
     ids = torch.arange(V)
     rank = ((p > p[:, None]) | ((p == p[:, None]) & (ids < ids[:, None]))).sum(-1)
+    best = drawn.argmax()
+    place = rank[best].clamp(max=SHOWN - 1)
+    behind = (rank >= place) & (rank < rank[best])
+    rank = torch.where(ids == best, place, rank + behind)
     rest = torch.where(rank >= SHOWN, shares, 0.0).sum(-1)
     per_read = (rate ** torch.arange(K + 1)).sum()
     off = (written - p).abs().sum() / 2
@@ -85,9 +89,10 @@ def outcome(
 
 
 class Accepted(NamedTuple):
-    """After which start, and all that :class:`Proposal` tells of it."""
+    """For which start, compared with what, and all that :class:`Proposal` tells of it."""
 
     shown: Int[Tensor, ""]
+    compared: Int[Tensor, ""]
     rank: Int[Tensor, " V"]
     shares: Float[Tensor, "8 V"]
     rest: Float[Tensor, " 8"]
@@ -108,7 +113,7 @@ def compute(
     if start > 0:
         one = starts()[int(start) - 1]
         z_p, z_q = p.new_tensor(one["p"]), p.new_tensor(one["q"])
-    return Accepted(start, *outcome(z_p, z_q, temperature, compared))
+    return Accepted(start, compared, *outcome(z_p, z_q, temperature, compared))
 
 
 class AcceptanceWidget(LiveWidget):
@@ -124,7 +129,7 @@ class AcceptanceWidget(LiveWidget):
         q: Any = Q,
         start: int | Any = 0,
         temperature: float | Any = 1,
-        compared: int | Any = 1,
+        compared: int | Any = 0,
     ) -> None:
         super().__init__(p=p, q=q, start=start, temperature=temperature, compared=compared)
 
@@ -144,7 +149,7 @@ class AcceptanceWidget(LiveWidget):
         return {"starts": starts()}
 
     def shown(self, values: Mapping[str, Tensor]) -> str:
-        """What happens to the likeliest tokens, and how far that is from p."""
+        """What happens to the first tokens, and how far that is from p."""
         names = self.vocabularies()["characters" if self.inputs["start"] else "letters"]
         order = values["rank"].argsort()[:SHOWN].tolist()
         rows = values["shares"][[0, 1, 4, 6, 7]].T
