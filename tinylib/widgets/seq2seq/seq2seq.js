@@ -35,7 +35,7 @@ function steps(widget) {
   const greedyButton = action(
     widget,
     "forced",
-    "Back to greedy",
+    "Undo my choices",
     (next) => {
       next.forced = [];
     },
