@@ -140,10 +140,10 @@ def worked_heads(
     if len(words) != len(given):
         raise ValueError(f"{len(words)} words for {len(given)} rows of x: pass one word for each")
     q, k, v = (given @ w for w in (q_of, k_of, v_of))
-    if H > 2:
-        raise ValueError(f"{H} heads: pass one or two")
     if q.shape[1] % H or v.shape[1] % H:
         raise ValueError(f"{q.shape[1]} and {v.shape[1]} columns cannot be cut into {H} heads")
+    if H > 2:
+        raise ValueError(f"{H} heads: pass one or two")
     d_k, d_v = q.shape[1] // H, v.shape[1] // H
     heads = []
     for h in range(H):
