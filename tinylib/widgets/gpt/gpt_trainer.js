@@ -424,6 +424,8 @@ versus.style = `
   overflow: hidden; }
 @container widget (max-width: 40rem) {
   .tour .written { padding: 6px 6px 0; font-size: var(--size-note); height: calc(13lh + 8px); }
+  .tour:has(.own:not([hidden], .used, .ran)) .versus { display: none; }
+  .tour:has(.own.used) .begin .success { min-height: 0; }
 }
 .tour .squares, .tour:has(.own:not([hidden], .used, .ran)) :is(.aim, .written > *) {
   visibility: hidden; }
