@@ -309,8 +309,7 @@ def test_all_of_a_large_file_is_learned_and_undo_returns_from_another(widget: Lo
     beginning = widget.get_by_label("It continues")
     beginning.fill("день " * 5 + "day")
     expect(widget.locator(".given + .note")).to_have_text(
-        "Only the last 24 characters are read. "
-        "This text has no “d”, “a”, “y”: it reads □ instead."
+        "Only the last 24 characters are read. This text has no “d”, “a”, “y”: it reads □ instead."
     )
     assert inputs_of(widget)["beginning"] == [ord(c) for c in ("день " * 5 + "day")[-24:]]
 

@@ -179,7 +179,8 @@ def worked_heads(
         for h in range(H):
             _numbers(axes, (x0 + h * d_k * CELL, top), heads[h][0].tolist(), CELL, hue(h))
         lefts = [MARGIN, across - MARGIN - panel]  # a way past the first one, and past the second
-        ends, places = [], []
+        ends: list[Pair] = []
+        places: list[Pair] = []
         for h, (asked, keys, scores, weights, values, z) in enumerate(heads):
             left, fan, body, tone = lefts[h], fans[h], fans[h] + 104, hue(h)
             box = Bbox.from_bounds(left, fan, panel, tall)
@@ -219,10 +220,10 @@ def worked_heads(
             place = (start + h * d_v * WIDE, join)
             _numbers(axes, place, heads[h][5].tolist(), WIDE, hue(h), digits=2)
             places.append((start + (h + 0.5) * d_v * WIDE, join))
-        for h, (end, (x, _)) in enumerate(zip(ends, places, strict=True)):
-            turn = fans[h] + tall + 13  # below the head
-            path = [(end[0], end[1] + 3), (end[0], turn), (x, turn), (x, join - 3)]
-            arrow(axes, path, hue(h), 1.6)
+        for h in range(H):
+            (found, low), (slot, _), turn = ends[h], places[h], fans[h] + tall + 13
+            bend = [(found, turn), (slot, turn)]
+            arrow(axes, [(found, low + 3), *bend, (slot, join - 3)], hue(h), 1.6)
         x1 = start + wide_z + 92
         arrow(axes, [(start + wide_z, join + TALL / 2), (x1, join + TALL / 2)], gap=5)
         axes.text(start + wide_z + 46, join + 6, r"$\times\,W_o$", size=SMALL, ha="center")

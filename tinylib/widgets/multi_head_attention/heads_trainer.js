@@ -24,8 +24,8 @@ const GUESSING = Math.log(10); // nats: each of ten digits is as likely
 const SETTLED = 0.5; // a head that attends so often to a question's places has found a role
 const LOOK_EVERY_MS = 400; // ms between two looks: a look takes as long as three steps
 const ABOUT = [
-  "Rows attend to columns, the same words. A head that finds what a question asks for in ",
-  "50\u00a0% of all cases has this role: frames show these places. Other words may attend anywhere.",
+  "Rows attend to columns, the same words. A head that finds what a question asks for ",
+  "in 50\u00a0% of cases has this role: frames show these places. Other words may attend anywhere.",
 ];
 
 const kindOf = (question) => `question-${question}`;
