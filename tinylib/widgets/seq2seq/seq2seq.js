@@ -35,7 +35,7 @@ function steps(widget) {
   const greedyButton = action(
     widget,
     "forced",
-    "Undo my choices",
+    "Likeliest words again",
     (next) => {
       next.forced = [];
     },
