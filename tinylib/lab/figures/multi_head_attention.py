@@ -222,8 +222,8 @@ def worked_heads(
             places.append((start + (h + 0.5) * d_v * WIDE, join))
         for h in range(H):
             (found, low), (slot, _), turn = ends[h], places[h], fans[h] + tall + 13
-            bend = [(found, turn), (slot, turn)]
-            arrow(axes, [(found, low + 3), *bend, (slot, join - 3)], hue(h), 1.6)
+            corners = [(found, turn), (slot, turn)]
+            arrow(axes, [(found, low + 3), *corners, (slot, join - 3)], hue(h), 1.6)
         x1 = start + wide_z + 92
         arrow(axes, [(start + wide_z, join + TALL / 2), (x1, join + TALL / 2)], gap=5)
         axes.text(start + wide_z + 46, join + 6, r"$\times\,W_o$", size=SMALL, ha="center")
