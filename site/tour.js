@@ -4,7 +4,7 @@
   const KEPT = "road-to-gpt-tour"; // of this visit: the reader's line, and which screens are done
   // What each screen asks for, until it is done.
   const TO_DO = ["Press Write", "Choose a letter", "Press Play", "Choose “)”", "Use the switch"];
-  TO_DO.push("Choose an answer", "Press Train", "Train for half a minute");
+  TO_DO.push("Choose an answer", "Press Train", "Start training");
   const TRAINED = 6; // the screen on which a head is trained: there is nothing more to try
   const LETTERS = 3; // that the reader chooses on a screen where letters are chosen
   const WRITTEN = 12; // letters that go on from the reader's line: then they see how it goes on
@@ -97,14 +97,15 @@
   });
 
   let letters = 0;
-  function finished(i, { what, prompt, plays } = /** @type {any} */ ({})) {
+  function finished(i, { what, prompt, offered, plays } = /** @type {any} */ ({})) {
     if (what === "film") {
       screens[i].classList.toggle("plays", plays);
-      return here.has(i) && moreAt(i);
+      if (!plays) return here.has(i) && moreAt(i);
     }
     if (i === screens.length - 1 && what !== "card") return; // the first words come before
     if (i === 0 && prompt) {
       kept.line = prompt;
+      kept.offered = offered;
       handOn(screens[1]); // so that its guesses are there when the reader comes
     }
     if (what === "taken" && !here.has(i)) {
@@ -205,7 +206,9 @@
         if (model.get("answered") !== model.get("asked")) return;
         const [{ prompt, step }, { tokens, written }] = [model.get("inputs"), model.get("outputs")];
         const text = i === 0 ? tokens : step > 0 ? written : undefined; // a copy that has learned
-        if (text?.shape[0] >= WRITTEN) finished(i, { what: "written", prompt });
+        const groups = i === 0 ? Object.values(model.get("spec").facts.prompts) : [];
+        const offered = groups.some((group) => Object.hasOwn(group, prompt));
+        if (text?.shape[0] >= WRITTEN) finished(i, { what: "written", prompt, offered });
       });
     }
     const [first, second] = models; // two widgets of a screen have one control
@@ -231,7 +234,7 @@
     const changes = {
       hero: { prompt: line, choices: [] },
       time_machine: { prompt: endOfLine(40) },
-      gpt_trainer: { beginning },
+      gpt_trainer: kept.offered ? undefined : { beginning }, // it may read no Shakespeare
     };
     for (const { model, dataset } of await widgetsOf(screen)) {
       const change = changes[dataset.widget.split("-")[0]];

@@ -241,13 +241,16 @@ INPUTS, OUTPUTS = 12, 6  # so many numbers each may have, or INPUTS that are onl
 def numbers_to_write(check: Exercise, shown: Iterable[str]) -> dict[str, Any]:
     """A case that can be worked out by hand: ``{"numbers": {"given", "right", "shape", "slips"}}``.
 
+    Where the answer is several tensors, the first axis of the shape counts these ``parts``.
+
     Of the small cases it is the one in which the most slips give numbers of their own; ``slips``
     has these, with their lessons. The verdicts on gaps show the inputs in ``shown`` with the right
     answer, so such a case is taken only if no other has three slips. Empty if no case is small.
     """
     found = []
     for i, case in enumerate(check.cases()):
-        right = numbers(check.output(check.solve, i, case))
+        solved = check.output(check.solve, i, case)
+        right = numbers(solved)
         if right is None or not right.isfinite().all() or not is_small(case, right):
             continue
         slips: dict[str, str] = {}
@@ -265,7 +268,8 @@ def numbers_to_write(check: Exercise, shown: Iterable[str]) -> dict[str, Any]:
             "given": dedent(given),
             "right": _rounded(right.flatten().tolist()),
             "shape": [*right.shape],
-            "truth": _is_truth(check.output(check.solve, i, case)),
+            "truth": _is_truth(solved),
+            **({"parts": True} if isinstance(solved, tuple) and right.ndim > 1 else {}),
             "slips": [[json.loads(numbers), lesson] for numbers, lesson in slips.items()],
         }
         unseen = not any(one.startswith(given) for one in shown)

@@ -106,7 +106,7 @@ function formsOf(place, name, table) {
   });
   const solved = el("span", { className: "solved" });
   const mark = () => {
-    const how = { whole: "✓ solved", half: "✓ assembled, in several tries" };
+    const how = { whole: "✓ exercise solved", half: "✓ assembled, in several tries" };
     solved.textContent = how[kept().solved] ?? "";
   };
   document.addEventListener("kept", mark);

@@ -25,11 +25,11 @@ export function isNear(number, wanted) {
 const near = (written, wanted) => written.every((number, i) => isNear(number, wanted[i]));
 
 /** The form, as it was left.
- * @param {{ given: string, right: string[], shape: number[], truth: boolean,
+ * @param {{ given: string, right: string[], shape: number[], truth: boolean, parts?: boolean,
  *   slips: [string[], string][] }} asked
  * @param {string} insight  what the check says of a right answer
  * @param {import("./gaps.js").Exercise} exercise */
-export function numbersForm({ given, right, shape, truth, slips }, insight, exercise) {
+export function numbersForm({ given, right, shape, truth, parts, slips }, insight, exercise) {
   const left = exercise.kept().numbers ?? [];
   const boxes = right.map((_, i) => {
     const box = /** @type {HTMLInputElement} */ (el("input", { value: left[i] ?? "" }));
@@ -77,17 +77,27 @@ export function numbersForm({ given, right, shape, truth, slips }, insight, exer
   }
 
   const columns = shape.at(-1) ?? 1;
+  /** Of a row: the part of the answer, and the place in it. */
+  const nameOf = (row) => {
+    const [part, ...rest] = placeIn(shape.slice(0, -1), row).split(", ");
+    if (!parts) return `[${[part, ...rest].join(", ")}]`;
+    return `part ${Number(part) + 1}${rest.length ? ` [${rest.join(", ")}]` : ""}`;
+  };
   const grid = el("div", { className: "numbers" });
   boxes.forEach((box, i) => {
     const starts = shape.length > 1 && i % columns === 0;
-    if (starts) grid.append(el("span", {}, `[${placeIn(shape.slice(0, -1), i / columns)}]`));
+    if (starts) grid.append(el("span", {}, nameOf(i / columns)));
     grid.append(box);
   });
   const label = shape.length > 1 ? "max-content " : "";
   grid.style.gridTemplateColumns = `${label}repeat(${columns}, minmax(3.2rem, 6rem))`;
   const check = el("button", { type: "button", textContent: "Check", onclick: judge });
-  const what = truth ? "1 for True and 0 for False" : "two digits are enough, also as 1/3 or 1e-3";
-  const size = shape.length > 1 ? `, of shape ${tuple(shape)}` : "";
+  const isWhole = right.every((number) => Number.isInteger(Number(number)));
+  const form = isWhole ? "whole ones" : "two digits are enough, also as 1/3 or 1e-3";
+  const what = truth ? "1 for True and 0 for False" : form;
+  const [count, ...each] = shape;
+  const several = `, ${count} parts of shape ${tuple(each)}`;
+  const size = parts ? several : shape.length > 1 ? `, of shape ${tuple(shape)}` : "";
   return el(
     "div",
     {},

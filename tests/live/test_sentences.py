@@ -262,7 +262,7 @@ def test_another_word_is_fed_and_the_model_goes_on_from_it(decoder: Locator) -> 
     assert_torch(decoder, "seq2seq")
     seen = received(decoder)
     assert seen["taken"][1] == seen["likeliest"][1, 2]
-    decoder.get_by_role("button", name="Back to greedy").click()
+    decoder.get_by_role("button", name="Likeliest words again").click()
     assert_torch(decoder, "seq2seq")
     assert torch.equal(received(decoder)["taken"], greedy_words)
     assert inputs_of(decoder)["forced"] == []

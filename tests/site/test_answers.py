@@ -227,6 +227,6 @@ def test_what_no_longer_fits_into_the_storage_lasts_as_long_as_the_page(
         place = exercise(visit, MASK)
         fill(place, RIGHT)
         check(place, "Right. ")
-        place.get_by_text("✓ solved").wait_for()
+        place.get_by_text("✓ exercise solved").wait_for()
         kept = visit.page.locator("[data-progress=said]").filter(has_text="keeps nothing")
         kept.wait_for(state="attached")

@@ -27,8 +27,8 @@ check_split = Exercise(
         B, T, width = x.shape
         return x.view(B, T, H, width // H).transpose(1, 2)
     """,
-    insight="No number was copied, let alone computed: `view` and `transpose` only say how to read "
-    "the memory. Splitting costs nothing.",
+    insight="`view` and `transpose` copy no number. They only say in which order the numbers in "
+    "memory are read, so a split takes no time.",
     slips="""
     x.view(B, T, H, width // H).transpose(1, 2) → x.view(B, H, T, width // H)
     x.view(B, T, H, width // H).transpose(1, 2) → x.view(B * H, T, width // H).view(B, H, T, -1)

@@ -130,7 +130,7 @@ ROAD: Mapping[str, Sequence[Milestone]] = {
         Milestone(
             "12_gpt",
             "GPT",
-            "What does the decoder learn when it is left alone with text?",
+            "What must a machine learn to continue any text?",
             "translated pairs are rare, and texts without a translation are plenty",
             "the decoder alone predicts the next token of any text",
         ),

@@ -305,7 +305,7 @@ REFUSED: list[tuple[str, Call]] = [
     ),
     ("1 words for 3 rows", worked_heads(["Ann"], H=2)),
     ("cannot be cut into 3 heads", worked_heads(["Ann", "sees", "Bob"], H=3)),
-    ("4 heads take", worked_heads(["Ann", "sees", "Bob"], H=4)),
+    ("4 heads: pass one or two", worked_heads(["Ann", "sees", "Bob"], H=4)),
     ("cannot be cut into 3 heads", lambda: multi_head_attention.slices(ZEROS, 3)),
     ("fewer columns", lambda: multi_head_attention.slices(torch.zeros(2, 12), 2)),
     ("no row for each of 2 words", walk(cases.WALK[0]._replace(values=cases.PAIR[:1]))),

@@ -309,8 +309,7 @@ def test_all_of_a_large_file_is_learned_and_undo_returns_from_another(widget: Lo
     beginning = widget.get_by_label("It continues")
     beginning.fill("день " * 5 + "day")
     expect(widget.locator(".given + .note")).to_have_text(
-        "Only the last 24 characters are read. "
-        "It reads □ for what this text does not have: “d”, “a”, “y”."
+        "Only the last 24 characters are read. This text has no “d”, “a”, “y”: it reads □ instead."
     )
     assert inputs_of(widget)["beginning"] == [ord(c) for c in ("день " * 5 + "day")[-24:]]
 
@@ -356,7 +355,7 @@ def test_it_continues_a_beginning_of_the_readers_own(widget: Locator) -> None:
     expect(widget.locator(".first b")).to_have_text("where is Ann ☃")
     expect(widget.locator(".letters").first).to_have_text("where is ann ☃")
     expect(widget.locator(".given + .note")).to_have_text(
-        "It reads □ for what this text does not have: “☃”."
+        "This text has no “☃”: it reads □ instead."
     )
     widget.get_by_role("button", name="Reset").click()
     settled(widget)

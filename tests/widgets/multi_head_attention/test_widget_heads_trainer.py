@@ -110,7 +110,7 @@ def test_the_pool_holds_all_of_it() -> None:
 
 def test_the_forms_are_what_they_are_called() -> None:
     assert list(HeadsTrainer.forms) == [
-        *("4 heads", "2 heads", "1 head", "4, without the scale", "4, without positions"),
+        *("4 heads", "2 heads", "1 head", "4, scores not divided by √k", "4, without positions"),
     ]
     models = [begun(form).lookup for form in FORMS]
     assert [model.mixer.H for model in models] == [4, 2, 1, 4, 4]
@@ -224,7 +224,7 @@ def test_its_settings_are_torchs_and_each_question_has_a_curve(widget: Locator) 
     widget.get_by_label("1 head", exact=True).check()
     settled(widget)
     assert received(widget)["roles"].shape == (4, 1)
-    widget.get_by_label("those of another sentence").check()
+    widget.get_by_label("answers of another sentence").check()
     one.click()
     settled(widget)
     assert inputs_of(widget) == {"steps": 1, **SETTINGS, "form": 2, "answers": 1}

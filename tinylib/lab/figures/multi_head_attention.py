@@ -11,7 +11,7 @@ from tinylib.lab.figures.diagram import Box, diagram
 from tinylib.lab.figures.letters import SMALL, TEXT, widest
 from tinylib.lab.figures.parts import Pair, arrow, chip, draw_cell, row, written
 from tinylib.lab.figures.sheet import Figure, Number, Values, finish, page, read_values, rounded
-from tinylib.lab.figures.style import COLOURS, HEADS, MARGIN, MAX_WIDTH, PALETTE, SOFT
+from tinylib.lab.figures.style import COLOURS, HEADS, MARGIN, MAX_WIDTH, PALETTE, PHONE, SOFT
 
 
 def architecture() -> Figure:
@@ -84,7 +84,7 @@ def averages(sentences: Sequence[tuple[Sequence[str], Sequence[Number]]], asks: 
     for words, numbers in sentences:
         if len(words) != 3 or words[1] != asks or len(numbers) != 2:
             raise ValueError(f"{list(words)}: pass three words, {asks!r} amid, and two numbers")
-    wide, gap, half = 76, 22, 330
+    wide, gap, half = 64, 16, 250
     across = half + 3 * wide + 2 * gap + 2 * MARGIN + 16
     top, each = MARGIN + 40, 142
     descriptions = []
@@ -132,8 +132,8 @@ def worked_heads(
 ) -> Figure:
     """A word's way through H heads, in numbers: its query is cut, each head attends, all is joined.
 
-    `w_q`, `w_k` and `w_v` make the queries, keys and values of all heads side by side. What does
-    not fit is a ValueError.
+    `w_q`, `w_k` and `w_v` make the queries, keys and values of all heads side by side. Two heads at
+    most fit a phone, the second one below the first; more are a ValueError.
     """
     matrices = (x, w_q, w_k, w_v, w_o)
     given, q_of, k_of, v_of, o_of = (read_values(matrix, "x or a matrix") for matrix in matrices)
@@ -142,6 +142,8 @@ def worked_heads(
     q, k, v = (given @ w for w in (q_of, k_of, v_of))
     if q.shape[1] % H or v.shape[1] % H:
         raise ValueError(f"{q.shape[1]} and {v.shape[1]} columns cannot be cut into {H} heads")
+    if H > 2:
+        raise ValueError(f"{H} heads: pass one or two")
     d_k, d_v = q.shape[1] // H, v.shape[1] // H
     heads = []
     for h in range(H):
@@ -157,17 +159,15 @@ def worked_heads(
     columns = [d_k * CELL, ONE, ONE, d_v * WIDE]
     gap = 14
     panel = name + sum(columns) + gap * 3 + 18
-    across = H * panel + (H - 1) * 16 + 2 * MARGIN
-    if across > MAX_WIDTH:
-        raise ValueError(f"{H} heads take {across:.0f} px, too many: pass fewer or narrower heads")
+    across, tall = PHONE, 104 + LINE * len(words) + TALL + 20
+    if 2 * MARGIN + panel > across:
+        raise ValueError(f"a head takes {panel:.0f} px, too many: pass a narrower one")
     top = MARGIN + 26
-    fan = top + TALL + 44  # where the heads begin
-    body = fan + 104  # the first key
-    foot = body + LINE * len(words) + TALL + 20  # where they end
-    join = foot + 48
+    fans = [top + TALL + 40 + (tall + 26) * h for h in range(H)]  # where each head begins
+    join = fans[-1] + tall + 44
     with page(across, join + TALL + 34 + MARGIN) as axes:
         wide_x, wide_q = CELL * given.shape[1], CELL * q.shape[1]
-        start = (across - wide_x - wide_q - 92 + widest([words[t]], TEXT)) / 2
+        start = (across - wide_x - wide_q - 168 + widest([words[t]], TEXT)) / 2
         look: Any = {"va": "center_baseline"}
         axes.text(start - 12, top + TALL / 2, words[t], size=TEXT, ha="right", **look)
         axes.text(start, top - 12, "embedding", size=SMALL, color=SOFT, **look)
@@ -178,11 +178,12 @@ def worked_heads(
         axes.text(x0, top - 12, f"query, cut into {H} slices", size=SMALL, color=SOFT, **look)
         for h in range(H):
             _numbers(axes, (x0 + h * d_k * CELL, top), heads[h][0].tolist(), CELL, hue(h))
-        lefts = [MARGIN + (panel + 16) * h for h in range(H)]
-        ends, places = [], []
+        lefts = [MARGIN, across - MARGIN - panel]  # a way past the first one, and past the second
+        ends: list[Pair] = []
+        places: list[Pair] = []
         for h, (asked, keys, scores, weights, values, z) in enumerate(heads):
-            left, tone = lefts[h], hue(h)
-            box = Bbox.from_bounds(left, fan, panel, foot - fan)
+            left, fan, body, tone = lefts[h], fans[h], fans[h] + 104, hue(h)
+            box = Bbox.from_bounds(left, fan, panel, tall)
             axes.add_patch(rounded(box, 9, fc="white", ec=tone, lw=1.6, zorder=1))
             title: Any = {"size": TEXT, "weight": "bold", "color": tone}
             axes.text(left + 12, fan + 18, f"head {h}", **title, **look)
@@ -196,7 +197,7 @@ def worked_heads(
             after = (spots[0] + columns[0] + 8, ask + TALL / 2)
             axes.text(*after, "its query", size=SMALL, color=COLOURS["query"], **look)
             middle = x0 + (h + 0.5) * d_k * CELL
-            arrow(axes, [(middle, top + TALL), (left + panel / 2, fan)], tone, 1.6, gap=3)
+            arrow(axes, [(middle, top + TALL), (middle, fan)], tone, 1.6, gap=3)
             headings = (("keys", "key"), ("score", ""), ("weight", "weight"), ("values", "value"))
             for spot, (heading, role) in zip(spots, headings, strict=True):
                 axes.text(spot, body - 10, heading, size=SMALL, color=COLOURS.get(role, SOFT))
@@ -220,7 +221,9 @@ def worked_heads(
             _numbers(axes, place, heads[h][5].tolist(), WIDE, hue(h), digits=2)
             places.append((start + (h + 0.5) * d_v * WIDE, join))
         for h in range(H):
-            arrow(axes, [ends[h], places[h]], hue(h), 1.6, gap=3)
+            (found, low), (slot, _), turn = ends[h], places[h], fans[h] + tall + 13
+            corners = [(found, turn), (slot, turn)]
+            arrow(axes, [(found, low + 3), *corners, (slot, join - 3)], hue(h), 1.6)
         x1 = start + wide_z + 92
         arrow(axes, [(start + wide_z, join + TALL / 2), (x1, join + TALL / 2)], gap=5)
         axes.text(start + wide_z + 46, join + 6, r"$\times\,W_o$", size=SMALL, ha="center")
@@ -275,7 +278,7 @@ def slices(x: Values, H: int) -> Figure:
         raise ValueError(f"a table of shape {tuple(table.shape)} cannot be cut into {H} heads")
     T, width = table.shape
     k = width // H
-    cell, tall, gap = 36, 28, 66
+    cell, tall, gap = 28, 28, 30
     name = widest([f"word {t}" for t in range(T)], SMALL) + 10
     across = 2 * (name + cell * width) + cell * k + name + 2 * gap + 2 * MARGIN
     if across > MAX_WIDTH:

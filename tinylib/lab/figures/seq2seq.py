@@ -144,9 +144,9 @@ def memory(title: str, drawn: Sequence[Kept | tuple[Any, ...]]) -> Figure:
     unlike lengths, more than eight words, or gates beyond 0 and 1 are a ValueError.
     """
     sides = [Kept(*side) for side in drawn]
-    step, wide, tall = 72, 52, 28
+    step, wide, tall = 63, 50, 28
     block = 118
-    left = MARGIN + 72
+    left = MARGIN + 58
     longest = max((len(side.words) for side in sides), default=0)
     for side in sides:
         opened = read_values(side.gates, "gates")

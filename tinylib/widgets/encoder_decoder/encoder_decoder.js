@@ -199,7 +199,7 @@ export default live(
     answer: "ol.said:not(.plain)",
     tour: (ui) => [
       ui.use(lengths, "source", goneOf),
-      ui.use(translated, "Keeps 120 numbers:", translationOf),
+      ui.use(translated, "Turns the English into 120 numbers:", translationOf),
     ],
   },
 );

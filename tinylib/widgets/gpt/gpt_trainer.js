@@ -281,9 +281,7 @@ function strangeIn({ beginning: points }, { names, read }) {
   const strange = [...new Set(nameless)];
   const some = strange.slice(0, 3).map((point) => called(String.fromCodePoint(point)));
   const more = strange.length > 3 ? " …" : "";
-  return some.length
-    ? `It reads □ for what this text does not have: ${some.join(", ")}${more}.`
-    : "";
+  return some.length ? `This text has no ${some.join(", ")}${more}: it reads □ instead.` : "";
 }
 
 /** The snapshot that the reader goes back to, or the newest: what it wrote, and its weights. */
@@ -332,7 +330,7 @@ function beginning(widget) {
     type: "text",
     ...AS_TYPED,
     "data-input": "beginning",
-    placeholder: toured ? "a beginning of yours" : "the held-out text, or yours",
+    placeholder: toured ? "a beginning of yours" : "words of the text, or yours",
     input: () =>
       widget.edit(typing, (next) => {
         next.beginning = typed().slice(-most);
@@ -426,6 +424,8 @@ versus.style = `
   overflow: hidden; }
 @container widget (max-width: 40rem) {
   .tour .written { padding: 6px 6px 0; font-size: var(--size-note); height: calc(13lh + 8px); }
+  .tour:has(.own:not([hidden], .used, .ran)) .versus { display: none; }
+  .tour:has(.own.used) .begin .success { min-height: 0; }
 }
 .tour .squares, .tour:has(.own:not([hidden], .used, .ran)) :is(.aim, .written > *) {
   visibility: hidden; }
@@ -594,10 +594,11 @@ function bar(widget) {
       : { ...one, message: (_crossed, ...seen) => one.message("", ...seen).replace(": it", "It") };
   const milestones = success.milestones.map(inPlainWords);
   widget.aim = h("span"); // in the tour: what the model goes on from
-  const plainly = { ...success, goal: widget.aim, milestones };
+  const goal = atStart(widget) ? "The goal: it writes words like those of the text." : widget.aim;
+  const isPlain = atStart(widget) || isToured(widget.model);
   return trainingBar(widget, {
     chunkMs: LOOK_EVERY_MS,
-    success: isToured(widget.model) ? plainly : success,
+    success: isPlain ? { ...success, goal, milestones } : success,
     lacking: () => widget.lacksText(),
     another: () => widget.namesOther(),
     begin: () => widget.useTyped(),
@@ -627,6 +628,27 @@ function bar(widget) {
   });
 }
 bar.style = trainingBar.style;
+
+/** Whether it meets readers of the first page, who know no loss yet. */
+const atStart = ({ model }) => model.get("view") === "start";
+
+/** For them: among how many characters it hesitates, by its loss on what it does not learn from. */
+function doubts() {
+  const message = h("p.label.doubts");
+  return {
+    element: message,
+    shows: "outputs",
+    update(_inputs, { valid, names }) {
+      const [all, many] = [names.data.length, Math.round(Math.exp(valid.data[0]))];
+      setText(
+        message,
+        `Before each letter, it hesitates between about ${Math.min(many, all)} of ${all} letters ` +
+          "and signs.",
+      );
+    },
+  };
+}
+doubts.style = ".doubts { margin: 0; }";
 
 /** The loss, against tables that count and, for the stories, against what nobody can know. */
 function loss(widget) {
@@ -810,18 +832,25 @@ export default live(
       ui.use(rates),
       ui.use(seeds),
     );
-    return [
+    const atFirst = ui.view === "start";
+    const curve = ui.use(loss);
+    const begun = [
       ui.boxed("begin", texts, control),
       ui.use(versus),
       ui.boxed("aside", ui.use(beginning), ui.use(lookBack)),
-      ui.boxed("proof", ui.use(loss), ui.use(card)),
-      ui.boxed(
-        "folds",
-        ui.use(folded, "Settings", settings),
-        ui.use(folded, "What its heads attend to", ui.use(attention)),
-        ...(control.keeper ? [{ element: control.keeper }] : []),
-      ),
     ];
+    const folds = ui.boxed(
+      "folds",
+      ...(atFirst ? [ui.use(folded, "How its loss falls", curve)] : []),
+      ui.use(folded, "Settings", settings),
+      ui.use(folded, "What its heads attend to", ui.use(attention)),
+      ...(control.keeper ? [{ element: control.keeper }] : []),
+    );
+    if (atFirst) {
+      const beside = ui.column(ui.use(doubts), folds);
+      return [...begun, ui.boxed("proof", beside, ui.use(card))];
+    }
+    return [...begun, ui.boxed("proof", curve, ui.use(card)), folds];
   },
   {
     wide: true,

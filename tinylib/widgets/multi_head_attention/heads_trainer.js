@@ -24,13 +24,13 @@ const GUESSING = Math.log(10); // nats: each of ten digits is as likely
 const SETTLED = 0.5; // a head that attends so often to a question's places has found a role
 const LOOK_EVERY_MS = 400; // ms between two looks: a look takes as long as three steps
 const ABOUT = [
-  "Rows attend to columns, the same words. From 50\u00a0% on a head has a role, and frames show ",
-  "the places that its question asks for. A word without such a place may attend anywhere.",
+  "Rows attend to columns, the same words. A head that finds what a question asks for ",
+  "in 50\u00a0% of cases has this role: frames show these places. Other words may attend anywhere.",
 ];
 
 const kindOf = (question) => `question-${question}`;
 const forms = ({ facts }) => facts.training.forms;
-const ANSWERS = ["the correct ones", "those of another sentence"];
+const ANSWERS = ["the correct answers", "answers of another sentence"];
 
 const called = (widget) => (inputs) =>
   [
@@ -257,7 +257,7 @@ export default live(
         use(
           settings,
           use((own) => setting(own, "form", "model", forms(own.spec))),
-          use((own) => setting(own, "answers", "answers that are taught", ANSWERS)),
+          use((own) => setting(own, "answers", "it learns", ANSWERS)),
           use((own) => rates(own)),
           use(seeds),
         ),

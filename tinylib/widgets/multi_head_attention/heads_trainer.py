@@ -186,7 +186,7 @@ class HeadsTrainer(Trainer):
         "4 heads": heads,
         "2 heads": lambda: heads(2),
         "1 head": lambda: heads(1),
-        "4, without the scale": lambda: heads(score=dot_score),
+        "4, scores not divided by √k": lambda: heads(score=dot_score),
         "4, without positions": lambda: heads(ordered=False),
     }
     readouts: ClassVar[Sequence[Callable[..., Any]]] = (measure, attend)

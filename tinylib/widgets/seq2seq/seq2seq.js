@@ -35,7 +35,7 @@ function steps(widget) {
   const greedyButton = action(
     widget,
     "forced",
-    "Back to greedy",
+    "Likeliest words again",
     (next) => {
       next.forced = [];
     },
@@ -174,9 +174,16 @@ steps.style = `${candidateList.style}
 .next input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
   cursor: pointer; z-index: 1; }
 .next:focus-within { outline: 2px solid var(--accent); outline-offset: 1px; }
+@media (hover: none) { .next.on-bar { border-color: var(--line); } }
 .next.taken { border-color: var(--accent); font-weight: 600; }
 .yours .next.taken { border: 2px dashed var(--text); }
 .legend { margin: 0 0 0 auto; }
+/* On a phone the translation stays in sight while its words are chosen. */
+@container widget (max-width: 32.5rem) {
+  .foot { display: contents; }
+  .foot > .note[data-output] { position: sticky; bottom: 0; z-index: 2; padding: 8px 0; margin: 0;
+    background: var(--ground); border-top: 1px solid var(--line); }
+}
 @container widget (min-width: 53.75rem) { .frame { gap: 6px; padding-block: 9px; } }
 `;
 

@@ -387,6 +387,6 @@ export default live(
     wide: true,
     main: ".mapped",
     answer: ".french",
-    tour: (ui) => [ui.use(translated, "Looks back:", translationOf)],
+    tour: (ui) => [ui.use(translated, "Looks back at words:", translationOf)],
   },
 );

@@ -289,8 +289,8 @@ function describeLook(names, at) {
     .split(/\s/)
     .at(-1);
   const name = visible(names[at]) === names[at] ? `“${names[at]}”` : `a ${visible(names[at])}`;
-  const where =
-    at === names.length - 1 ? "the last one" : at > end ? "in the same word" : "further back";
+  const inWord = /\s/.test(names[at]) ? "before this word" : "in the same word";
+  const where = at === names.length - 1 ? "the last one" : at > end ? inWord : "further back";
   const what =
     at === end || at === end - 1 ? `the end of the word before, “${word}”` : `${name}, ${where}`;
   return `Purple: one part of the model now attends most to ${what}.`;
