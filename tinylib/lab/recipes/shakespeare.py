@@ -6,7 +6,7 @@
                                                           first its teacher, then itself
     python -m tinylib.lab.recipes gpt-snapshots           a very small one at 12 steps, shipped
 
-The page's took 43 minutes for the teacher and HOURS, the snapshots' 6, all on one core, with matrix
+The page's took 43 minutes for its teacher and 71 for itself, the snapshots' 6, all on one core, with matrix
 products in bf16 and the rest in float32; the recorded results name the processor. Whether bf16 is
 the quickest depends on the processor: a trial before the training chooses the precision
 (tinylib/lab/train/precision.py), its outcome is printed and is part of the recorded results, and
@@ -155,7 +155,7 @@ def page_teacher(checkpoint: Path, steps: int = 5400) -> tuple[GPT, dict[str, An
 
 @recipe("gpt-shakespeare-page")
 def gpt_shakespeare_page(checkpoint: Path, steps: int = 5400) -> Outcome:
-    """A GPT for Shakespeare's characters, shipped for chapter 12's widget; MINUTES minutes."""
+    """A GPT for Shakespeare's characters, shipped for chapter 12's widget; 2 hours."""
     teacher, of_teacher = page_teacher(checkpoint.with_stem(f"{checkpoint.stem}-teacher"))
     loss = partial(distilled_loss, teacher=teacher)
     model, run, found = train_small(
