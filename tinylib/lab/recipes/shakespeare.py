@@ -6,11 +6,11 @@
                                                           first its teacher, then itself
     python -m tinylib.lab.recipes gpt-snapshots           a very small one at 12 steps, shipped
 
-The page's took 43 minutes for its teacher and 71 for itself, the snapshots' 6, all on one core, with matrix
-products in bf16 and the rest in float32; the recorded results name the processor. Whether bf16 is
-the quickest depends on the processor: a trial before the training chooses the precision
-(tinylib/lab/train/precision.py), its outcome is printed and is part of the recorded results, and
-`--precision highest` or another name fixes it.
+The page's took 43 minutes for its teacher and 71 for itself, the snapshots' 6, all on one core,
+with matrix products in bf16 and the rest in float32; the recorded results name the processor.
+Whether bf16 is the quickest depends on the processor: a trial before the training chooses the
+precision (tinylib/lab/train/precision.py), its outcome is printed and is part of the recorded
+results, and `--precision highest` or another name fixes it.
 
 While a model for Shakespeare is trained, every fourth piece of the validation split is predicted,
 and the recorded name of these values says so. The loss of the whole split, which may be compared
