@@ -258,6 +258,24 @@ def test_validation_is_spread_over_the_split(monkeypatch: pytest.MonkeyPatch) ->
     assert "valid" not in figures
 
 
+def test_a_student_learns_from_the_text_and_from_a_teacher() -> None:
+    """Cross-entropy with the text, with the teacher, or with both; a teacher has no gradient."""
+    tokens = torch.arange(14).view(2, 7) ** 2 % 5
+    student, teacher = tiny(5), tiny(5, seed=1)
+    loss = shakespeare.distilled_loss
+    hard = next_token_loss(student, tokens)
+    q = teacher(tokens[:, :-1]).softmax(-1).flatten(0, 1)
+    soft = torch.nn.functional.cross_entropy(student(tokens[:, :-1]).flatten(0, 1), q)
+    for share in (0.0, 0.5, 1.0):
+        both = loss(student, tokens, teacher, share)
+        torch.testing.assert_close(both, (1 - share) * hard + share * soft)
+    both.backward()
+    assert all(w.grad is None for w in teacher.parameters())
+    student.zero_grad()
+    loss(student, tokens, student, 1.0).backward()
+    assert all(w.grad.abs().max() < 1e-6 for w in student.parameters() if w.grad is not None)
+
+
 def keys(found: Any) -> set[str]:
     """All keys in it, at any depth."""
     if isinstance(found, dict):

@@ -2,22 +2,24 @@
 
     python -m tinylib.lab.recipes gpt-shakespeare         GPT-2's form on real text; 2 minutes
     python -m tinylib.lab.recipes gpt-shakespeare-modern  today's form on the same; 2 minutes
-    python -m tinylib.lab.recipes gpt-shakespeare-page    the one that writes in the page, shipped
+    python -m tinylib.lab.recipes gpt-shakespeare-page    the one that writes in the page, shipped:
+                                                          first its teacher, then itself
     python -m tinylib.lab.recipes gpt-snapshots           a very small one at 12 steps, shipped
 
-The page's took 43 minutes, the snapshots' 6, all on one core, with matrix
-products in bf16 and the rest in float32; the recorded results name the processor. Whether bf16 is
-the quickest depends on the processor: a trial before the training chooses the precision
-(tinylib/lab/train/precision.py), its outcome is printed and is part of the recorded results, and
-`--precision highest` or another name fixes it.
+The page's took 43 minutes for its teacher and 71 for itself, the snapshots' 6, all on one core,
+with matrix products in bf16 and the rest in float32; the recorded results name the processor.
+Whether bf16 is the quickest depends on the processor: a trial before the training chooses the
+precision (tinylib/lab/train/precision.py), its outcome is printed and is part of the recorded
+results, and `--precision highest` or another name fixes it.
 
 While a model for Shakespeare is trained, every fourth piece of the validation split is predicted,
 and the recorded name of these values says so. The loss of the whole split, which may be compared
 with that of others, is the `loss` among the figures.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,26 +71,46 @@ def pieces_loss(model: GPT, pieces: Tensor, size: int = 32) -> float:
     return (torch.stack(losses).sum() / len(pieces)).item()
 
 
+def distilled_loss(model: GPT, tokens: Tensor, teacher: GPT, share: float = 0.5) -> Tensor:
+    r"""$(1-a)\,L + a\,\frac1N \sum_t \sum_i -q_{ti} \ln P_{ti}$: half from the text, half from q.
+
+    Hinton, Vinyals and Dean 2015, section 2, at temperature 1. L is the loss of the characters that
+    follow, q are the ``teacher``'s probabilities, and a is their ``share``. Where the text has one
+    character, the teacher tells which others could have stood there.
+    """
+    with torch.no_grad():
+        q = teacher(tokens[:, :-1]).float().softmax(-1)
+    log_p = model(tokens[:, :-1]).float().log_softmax(-1)
+    wanted = torch.nn.functional.one_hot(tokens[:, 1:], q.shape[-1])
+    return -(((1 - share) * wanted + share * q) * log_p).sum(-1).mean()
+
+
 def train_small(
     config: GPTConfig,
     how: Mapping[str, Any],
     steps: int,
     checkpoint: Path | None = None,
     show: bool = True,
+    loss: Callable[[GPT, Tensor], Tensor] = next_token_loss,
+    size: int = 12,
+    validations: int = 10,
 ) -> tuple[GPT, Fit, dict[str, Any]]:
-    """Train on batches of 12 windows, as nanoGPT does on a CPU; the model, its run and figures."""
+    """Train on batches of ``size`` windows; the model, its run and figures.
+
+    As it stands there are 12, as nanoGPT takes on a CPU.
+    """
     _, train, valid = characters()
     model = untrained(config)
-    windows, sample = Windows(train, config.max_len, 12), pieces(valid, config.max_len)
+    windows, sample = Windows(train, config.max_len, size), pieces(valid, config.max_len)
     chosen = decide(model, next_token_loss, windows, checkpoint=checkpoint, show=show)
     with precision(chosen):
         run = fit(
             model,
-            chosen.of(next_token_loss),
+            chosen.of(loss),
             windows,
             steps,
             validate=lambda model: pieces_loss(model, sample),
-            every=-(-steps // 10),
+            every=-(-steps // validations),
             checkpoint=checkpoint,
             show=show,
             **how,
@@ -121,29 +143,27 @@ def gpt_shakespeare_modern(checkpoint: Path) -> Outcome:
     return small_outcome(SMALL._replace(**MODERN), MUON, 3500, checkpoint)
 
 
-PAGE = GPTConfig(V=65, max_len=256, D=256, H=4, layers=4, dropout=0.15, activation="gelu", **MODERN)
+PAGE = GPTConfig(V=65, max_len=256, D=256, H=4, layers=4, dropout=0.2, activation="gelu", **MODERN)
+
+
+def page_teacher(checkpoint: Path, steps: int = 5400) -> tuple[GPT, dict[str, Any]]:
+    """The model that the page's learns from, of the same size, and its figures; 43 minutes."""
+    config = PAGE._replace(dropout=0.15)
+    teacher, _, found = train_small(config, MUON, steps, checkpoint, size=16, validations=20)
+    return weights.as_packed(teacher).requires_grad_(False), found
 
 
 @recipe("gpt-shakespeare-page")
 def gpt_shakespeare_page(checkpoint: Path, steps: int = 5400) -> Outcome:
-    """A GPT for Shakespeare's characters, shipped for chapter 12's widget; 43 minutes."""
-    tokens, train, valid = characters()
-    model = untrained(PAGE)
-    windows, sample = Windows(train, PAGE.max_len, 16), pieces(valid, PAGE.max_len)
-    with precision("auto", model, next_token_loss, windows, checkpoint=checkpoint) as chosen:
-        run = fit(
-            model,
-            chosen.of(next_token_loss),
-            windows,
-            steps,
-            validate=lambda model: pieces_loss(model, sample),
-            every=steps // 20,
-            checkpoint=checkpoint,
-            **MUON,
-        )
-    found = {"steps": steps, "precision": chosen._asdict(), f"valid_{SAMPLE}": run.valid}
-    found["loss"] = text_loss(model, valid, PAGE.max_len)
+    """A GPT for Shakespeare's characters, shipped for chapter 12's widget; 2 hours."""
+    teacher, of_teacher = page_teacher(checkpoint.with_stem(f"{checkpoint.stem}-teacher"))
+    loss = partial(distilled_loss, teacher=teacher)
+    model, run, found = train_small(
+        PAGE, MUON, steps, checkpoint, loss=loss, size=16, validations=40
+    )
+    tokens, _, valid = characters()
     found["loss_packed"] = text_loss(weights.as_packed(model), valid, PAGE.max_len)
+    found["teacher"] = of_teacher
     out = shipped_shakespeare(model, run, found, metadata_of(LanguageModel(model, tokens)))
     return replace(out, validation=f"validation_{SAMPLE}")
 
