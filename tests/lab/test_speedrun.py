@@ -183,7 +183,7 @@ def log(units: float, loss: float, size: int = 10, spread: float = 0.01) -> dict
 
 def test_each_track_says_what_is_missing() -> None:
     assert not race.misses("time", log(99, LOSS))
-    assert "mean loss is 1.560\u00a0±\u00a00.006, and 1.55" in race.misses("time", log(1, LOSS + 0.01))
+    assert "loss is 1.560\u00a0±\u00a00.006, and 1.55" in race.misses("time", log(1, LOSS + 0.01))
     assert not race.misses("bytes", log(UNITS, 9, BYTES))
     assert f"{BYTES + 1} bytes" in race.misses("bytes", log(1, 1, BYTES + 1))
     assert "train it shorter" in race.misses("bytes", log(UNITS + 0.01, 1))
