@@ -1,6 +1,5 @@
 """The scaling law in a page: what is fitted, what is left out, and what is said of the floor."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -47,19 +46,14 @@ def test_a_page_without_javascript_reads_the_law_beside_the_truth() -> None:
     assert "the true floor is 0.622" in ours.ScalingWidget()._html()
 
 
-def test_the_pages_answers_are_true() -> None:
-    """One loss moves the floor from above the truth to 0, and no error betrays it."""
-    page = json.loads(Path("chapters/training_further.ipynb").read_text(encoding="utf-8"))
-    text = " ".join("".join(cell["source"]) for cell in page["cells"])
-    errors = [seen(fitted=number).off.item() for number in range(len(ours.FITTED))]
-    best = [*ours.FITTED][errors.index(min(errors))]
-    assert f"*{best}* has the smallest typical error, {min(errors):.1%}".replace("%", " %") in text
-    assert seen(fitted=best).E == 0
+def test_one_loss_moves_the_floor_from_above_the_truth_to_0() -> None:
+    """As the page's answer says; the typical error, about 6 %, betrays none of the three."""
+    text = Path("chapters/training_further.ipynb").read_text(encoding="utf-8")
+    assert "0.83 with the loss 0.88, 0.63 with 0.78, and 0.00 with 0.72" in text
     for last, floor in ((0.88, 0.83), (0.78, 0.63), (0.72, 0.0)):
         losses = [*ours.LOSSES[:-1], [*ours.LOSSES[-1][:-1], last]]
         law = seen(loss=losses, fitted="300 k tokens or more")
         assert abs(law.E - floor) < 0.005 and 0.055 < law.off < 0.07
-        assert f"{last:.2f}" in text and f"{floor:.2f}" in text
 
 
 # ------------------------------------------------------------------ in the page
