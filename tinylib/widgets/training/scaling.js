@@ -76,9 +76,9 @@ function losses(widget) {
     },
   };
 }
-const DASHES = { olive: "none", sky: "8 4", rose: "2 4", blue: "10 4 2 4", purple: "16 4" };
-const lineOf = ([tone, dash], i) =>
-  `.size-${i} { --tone: var(--${tone}); stroke-dasharray: ${dash}; }`;
+const TONES = ["olive", "sky", "rose", "blue", "purple"];
+const DASHES = ["none", "8 4", "2 4", "10 4 2 4", "16 4"];
+const lineOf = (i) => `.size-${i} { --tone: var(--${TONES[i]}); stroke-dasharray: ${DASHES[i]}; }`;
 losses.style = `
 .losses { width: calc(100% - 3px); min-width: 17rem; margin-bottom: 4px; table-layout: fixed; }
 .losses caption { white-space: normal; }
@@ -87,7 +87,7 @@ losses.style = `
 .losses input.out { color: var(--soft); text-decoration: line-through; }
 .swatch { width: 26px; height: 8px; margin-right: 5px; vertical-align: middle; }
 .swatch path { stroke: var(--tone); stroke-width: 2; }
-${Object.entries(DASHES).map(lineOf).join("\n")}
+${times(5, lineOf).join("\n")}
 `;
 
 /** The runs, the curve of each size, the fitted floor and the true one. Runs can be dragged. */
