@@ -20,7 +20,7 @@ function shortCount(count, long = 0) {
   return `${Number(size.toPrecision(2))}\u00a0${unit[long]}`;
 }
 /** Runs of one amount stand beside each other, so that none covers another. */
-const placeOf = (tokens, i) => Math.log10(tokens) + 0.05 * (i - 2);
+const acrossOf = (tokens, i) => Math.log10(tokens) + 0.05 * (i - 2);
 const threeDigits = (value) => value.toFixed(3).replace("-", "−");
 /** Whether the run of size `i` and amount `j` is fitted. */
 const isUsed = ({ spec }, { fitted }, i, j) => spec.facts.fitted[fitted][i][j];
@@ -116,7 +116,7 @@ function picture(widget) {
       const { x, y } = plot.at(event);
       const { loss } = widget.inputs;
       const far = ([i, j]) =>
-        Math.hypot(placeOf(amounts[j], i) - x, 2 * (Math.min(loss[i][j], TOP) - y));
+        Math.hypot(acrossOf(amounts[j], i) - x, 2 * (Math.min(loss[i][j], TOP) - y));
       const [nearest] = [...runs].sort((a, b) => far(a) - far(b));
       if (far(nearest) > 0.2) return null;
       event.preventDefault();
@@ -144,7 +144,7 @@ function picture(widget) {
       fillList(points, runs, "span", (point, [i, j]) => {
         const out = isUsed(widget, inputs, i, j) ? "" : "out";
         setAttribute(point, "class", `run size-${i} ${out}`);
-        plot.put(point, placeOf(amounts[j], i), Math.min(inputs.loss[i][j], TOP));
+        plot.put(point, acrossOf(amounts[j], i), Math.min(inputs.loss[i][j], TOP));
       });
       floor(E.data[0], "fitted floor");
       truth(entropy, "true floor");
