@@ -78,16 +78,17 @@ function losses(widget) {
 }
 const TONES = ["olive", "sky", "rose", "blue", "purple"];
 const DASHES = ["none", "8 4", "2 4", "10 4 2 4", "16 4"];
-const lineOf = (i) => `.size-${i} { --tone: var(--${TONES[i]}); stroke-dasharray: ${DASHES[i]}; }`;
+const dashedLine = (i) =>
+  `.size-${i} { --tone: var(--${TONES[i]}); stroke-dasharray: ${DASHES[i]}; }`;
 losses.style = `
-.losses { width: calc(100% - 3px); min-width: 17rem; margin-bottom: 4px; table-layout: fixed; }
+.losses { width: calc(100% - 3px); margin-bottom: 4px; }
 .losses caption { white-space: normal; }
-.losses input { width: 100%; min-width: 0; padding-inline: 2px; }
-.losses :is(thead td, th[scope="row"]) { width: 4.5rem; text-align: left; }
+.losses input { padding-inline: 2px; }
+.losses th[scope="row"] { text-align: left; }
 .losses input.out { color: var(--soft); text-decoration: line-through; }
 .swatch { width: 26px; height: 8px; margin-right: 5px; vertical-align: middle; }
 .swatch path { stroke: var(--tone); stroke-width: 2; }
-${times(5, lineOf).join("\n")}
+${times(5, dashedLine).join("\n")}
 `;
 
 /** The runs, the curve of each size, the fitted floor and the true one. Runs can be dragged. */
