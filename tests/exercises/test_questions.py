@@ -342,7 +342,7 @@ def claims_of_training() -> Claims:
     batch = torch.tensor([1.0, 2.0, 3.0, 6.0])
     halves = -batch.view(2, 2).mean(1)  # gradients of (0 - y)²/2
     assert torch.allclose(halves.mean(), -batch.mean())
-    runs = recorded()
+    runs = recorded().mean()
     floor, truth = fit_law(*runs).E, results("scaling")["figures"]["entropy"]
     parts = results("modern-parts")["figures"]["runs"]
     gain, base = gains(parts), losses(parts)[BASE].values()

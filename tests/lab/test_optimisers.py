@@ -73,6 +73,10 @@ def test_orthogonal_moves_the_singular_values_and_nothing_else(shape: tuple[int,
     moved = optimisers.orthogonal(G)
     torch.testing.assert_close(moved, U @ s.diag() @ Vh, rtol=0, atol=1e-9)
     assert optimisers.orthogonal(torch.zeros(shape)).eq(0).all()
+    s = torch.linspace(0.003, 1, 10_000)
+    for _ in range(5):
+        s = optimisers.A * s + optimisers.B * s**3 + optimisers.C * s**5
+    assert s.min() > 0.68 and s.max() < 1.21
 
 
 def test_muon_learns_every_direction_at_the_same_speed() -> None:

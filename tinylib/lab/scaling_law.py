@@ -23,11 +23,26 @@ SMALLEST = 1e-14
 
 
 class ScalingRuns(NamedTuple):
-    """The runs of the recipe ``scaling``, by seed, amount of text and size of the model."""
+    """Runs of the recipe ``scaling``, by amount of text and size of the model."""
 
-    N: Float[Tensor, "2 4 5"]
-    D: Float[Tensor, "2 4 5"]
-    L: Float[Tensor, "2 4 5"]
+    N: Float[Tensor, "*seeds 4 5"]
+    D: Float[Tensor, "*seeds 4 5"]
+    L: Float[Tensor, "*seeds 4 5"]
+
+    def mean(self) -> "ScalingRuns":
+        """The means of the seeds."""
+        return ScalingRuns(*(numbers.mean(0) for numbers in self))
+
+    def choices(self) -> dict[str, Bool[Tensor, "4 5"]]:
+        """Which runs to fit, by name; each choice of means has three sizes and amounts or more."""
+        cost, learned = self.N * self.D, self.L < 1.2
+        return {
+            "all": cost > 0,
+            "10 that cost least": cost <= cost.median(),
+            "300 k tokens or more": self.D > 2e5,
+            "loss below 1.2": learned,
+            "below 1.2, largest left out": learned & (cost < cost.max()),
+        }
 
 
 def recorded() -> ScalingRuns:

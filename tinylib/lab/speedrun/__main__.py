@@ -49,8 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> str | int:
             shutil.copy(path, target)
         weights.write_json(weights.FOLDER / "results" / f"{race.PREFIX}{name}.json", log)
         print(f"{target.name} and its log are in the folders of the records: commit both.")
-    for track in race.TRACKS:
-        print(f"\n{race.table(track, entered)}")
+    print(f"\n{race.table(entered)}")
     return 0
 
 

@@ -44,7 +44,7 @@ def orthogonal(gradient: Float[Tensor, "R C"], rounds: int = 5) -> Float[Tensor,
 
     Newton-Schulz (Jordan et al. 2024): from $X = G / \lVert G \rVert$, each round is
     $X \leftarrow aX + b(XX^\top)X + c(XX^\top)^2X$. It keeps U and V, and makes each singular
-    value s to $as + bs^3 + cs^5$. After five rounds all that were not tiny are in 0.7 to 1.2.
+    value s to $as + bs^3 + cs^5$. After five rounds all from 0.003 to 1 are in 0.68 to 1.21.
     """
     wide = gradient if gradient.shape[0] <= gradient.shape[1] else gradient.T
     X = wide / wide.norm().clamp(min=1e-7)

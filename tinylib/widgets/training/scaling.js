@@ -1,13 +1,13 @@
 import { columnHeads, namedRow, results } from "../../live/ui/boxes.js";
 import { choice } from "../../live/ui/controls.js";
-import { h, setAttribute, setText } from "../../live/ui/dom.js";
+import { h, setAttribute, setText, svgPart } from "../../live/ui/dom.js";
 import { numberBox } from "../../live/ui/knobs.js";
 import { times, within } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
 import { drag, plane, through } from "../../live/ui/plot.js";
 import { fillList } from "../../live/ui/sentences.js";
 
-const TOP = 3; // of the plot, in nats a token
+const TOP = 1.5; // of the plot, in nats a token; what is above stands at its edge
 const [FIRST, LAST] = [5, 8]; // powers of ten of tokens, between which the curves go
 
 /** 2 k or 3 M: a count that is read at a glance, and how a screen reader says it. */
@@ -19,6 +19,8 @@ function shortCount(count, long = 0) {
   const [size, unit] = count >= 1e6 ? [count / 1e6, MILLION] : [count / 1e3, THOUSAND];
   return `${Number(size.toPrecision(2))}\u00a0${unit[long]}`;
 }
+/** Runs of one amount stand beside each other, so that none covers another. */
+const acrossOf = (tokens, i) => Math.log10(tokens) + 0.05 * (i - 2);
 const threeDigits = (value) => value.toFixed(3).replace("-", "−");
 /** Whether the run of size `i` and amount `j` is fitted. */
 const isUsed = ({ spec }, { fitted }, i, j) => spec.facts.fitted[fitted][i][j];
@@ -48,7 +50,10 @@ function losses(widget) {
   const boxes = sizes.map((_, i) => amounts.map((_, j) => box(i, j)));
   const rows = boxes.map((row, i) =>
     namedRow(
-      [h("i", { class: `swatch size-${i}` }), shortCount(sizes[i])],
+      [
+        svgPart("svg", { class: `swatch size-${i}` }, svgPart("path", { d: "M1 4H25" })),
+        shortCount(sizes[i]),
+      ],
       row.map((one) => [one]),
     ),
   );
@@ -71,17 +76,19 @@ function losses(widget) {
     },
   };
 }
-const toneOf = (i) =>
-  `.size-${i} { --tone: color-mix(in oklab, var(--sky), var(--purple) ${25 * i}%); }`;
+const TONES = ["olive", "sky", "rose", "blue", "purple"];
+const DASHES = ["none", "8 4", "2 4", "10 4 2 4", "16 4"];
+const dashedLine = (i) =>
+  `.size-${i} { --tone: var(--${TONES[i]}); stroke-dasharray: ${DASHES[i]}; }`;
 losses.style = `
-.losses { width: 100%; min-width: 22.5rem; table-layout: fixed; }
+.losses { width: calc(100% - 3px); margin-bottom: 4px; }
 .losses caption { white-space: normal; }
-.losses input { width: 100%; min-width: 0; padding-inline: 2px; }
+.losses input { padding-inline: 2px; }
 .losses th[scope="row"] { text-align: left; }
 .losses input.out { color: var(--soft); text-decoration: line-through; }
-.swatch { display: inline-block; width: 1rem; border-top: 3px solid var(--tone);
-  margin-right: 6px; vertical-align: middle; }
-${times(5, toneOf).join("\n")}
+.swatch { width: 26px; height: 8px; margin-right: 5px; vertical-align: middle; }
+.swatch path { stroke: var(--tone); stroke-width: 2; }
+${times(5, dashedLine).join("\n")}
 `;
 
 /** The runs, the curve of each size, the fitted floor and the true one. Runs can be dragged. */
@@ -95,7 +102,7 @@ function picture(widget) {
     height: 330,
     ticks: {
       x: [5, 6, 7, 8].map((power) => [power, shortCount(10 ** power)]),
-      y: [0, 0.5, 1, 1.5, 2, 2.5, 3],
+      y: [0, 0.5, 1, 1.5],
     },
     paths: names,
   });
@@ -109,7 +116,8 @@ function picture(widget) {
     (event) => {
       const { x, y } = plot.at(event);
       const { loss } = widget.inputs;
-      const far = ([i, j]) => Math.hypot(Math.log10(amounts[j]) - x, 2 * (loss[i][j] - y));
+      const far = ([i, j]) =>
+        Math.hypot(acrossOf(amounts[j], i) - x, 2 * (Math.min(loss[i][j], TOP) - y));
       const [nearest] = [...runs].sort((a, b) => far(a) - far(b));
       if (far(nearest) > 0.2) return null;
       event.preventDefault();
@@ -137,7 +145,7 @@ function picture(widget) {
       fillList(points, runs, "span", (point, [i, j]) => {
         const out = isUsed(widget, inputs, i, j) ? "" : "out";
         setAttribute(point, "class", `run size-${i} ${out}`);
-        plot.put(point, Math.log10(amounts[j]), Math.min(inputs.loss[i][j], TOP));
+        plot.put(point, acrossOf(amounts[j], i), Math.min(inputs.loss[i][j], TOP));
       });
       floor(E.data[0], "fitted floor");
       truth(entropy, "true floor");
@@ -147,8 +155,8 @@ function picture(widget) {
 picture.style = `
 ${plane.style}
 .law { cursor: default; }
-.run { position: absolute; width: .75rem; height: .75rem; margin: -.375rem; border-radius: 50%;
-  background: var(--tone); border: 1.5px solid var(--ground); cursor: ns-resize; }
+.run { position: absolute; width: .5625rem; height: .5625rem; margin: -.28125rem;
+  border-radius: 50%; background: var(--tone); cursor: ns-resize; }
 .run.out { background: var(--ground); border: 2px solid var(--tone); }
 .rule.truth { --tone: var(--green); }
 .rule.fitted { --tone: var(--vermilion); }
@@ -156,12 +164,12 @@ ${plane.style}
 
 /** The law with its numbers, its floor beside the truth, and the largest run. */
 function verdict(widget) {
-  const { entropy } = widget.spec.facts;
+  const truth = threeDigits(widget.spec.facts.entropy);
   const number = (name) => h("b", { "data-output": name, class: name });
   const names = ["E", "A", "alpha", "B", "beta", "off", "largest"];
   const shown = Object.fromEntries(names.map((name) => [name, number(name)]));
   const { E, A, alpha, B, beta, off, largest } = shown;
-  const [apart, measured] = [h("span"), h("span")];
+  const [floor, measured] = [h("b"), h("span")];
   return {
     element: results(
       "verdict",
@@ -179,7 +187,7 @@ function verdict(widget) {
         h("sup", beta),
         h("span.unit", " N and D in thousands"),
       ),
-      h("p.note.says", { role: "status" }, "The fitted floor is ", apart),
+      h("p.note.says", { role: "status" }, "Fitted floor: ", floor, `, true floor: ${truth}.`),
       h("p.note", "Largest run: the law says ", largest, measured, " Typical error: ", off, "."),
     ),
     update(inputs, outputs) {
@@ -191,10 +199,7 @@ function verdict(widget) {
           name === "off" ? `${(100 * value).toFixed(1)}\u00a0%` : threeDigits(value),
         );
       }
-      const gap = outputs.E.data[0] - entropy;
-      const side = gap > 0 ? "above" : "below";
-      const far = `${threeDigits(Math.abs(gap))} ${side} the true one, ${threeDigits(entropy)}.`;
-      setText(apart, Math.abs(gap) < 0.005 ? `right: ${threeDigits(entropy)}.` : far);
+      setText(floor, threeDigits(outputs.E.data[0]));
       const known = isUsed(widget, inputs, 4, 3) ? "" : ", which it was not shown";
       setText(measured, `${known}; the run had ${threeDigits(inputs.loss[4][3])}.`);
     },

@@ -11,19 +11,11 @@ from tinylib.lab.scaling_law import best_law, recorded
 from tinylib.lab.train.weights import results
 from tinylib.live.widget import Limits, LiveWidget, table
 
-RUNS = recorded()
-SIZES = tuple(RUNS.N[0, 0].tolist())
-AMOUNTS = tuple(RUNS.D.mean(0)[:, 0].tolist())
-LOSSES = RUNS.L.mean(0).T.mul(1e4).round().div(1e4).tolist()  # a row for each size, of both seeds
-FITTED = {
-    "all": [[True] * 4 for _ in SIZES],
-    "loss below 1.2": [[loss < 1.2 for loss in row] for row in LOSSES],
-    "300 k tokens or more": [[tokens > 2e5 for tokens in AMOUNTS] for _ in SIZES],
-    "550 k tokens or less": [[tokens < 9e5 for tokens in AMOUNTS] for _ in SIZES],
-    "3 smallest models": [[i < 3] * 4 for i in range(5)],
-    "3 largest models": [[i > 1] * 4 for i in range(5)],
-}
-"""Which of the runs are fitted: each choice has three sizes and three amounts of text at least."""
+RUNS = recorded().mean()
+SIZES = tuple(RUNS.N[0].tolist())
+AMOUNTS = tuple(RUNS.D[:, 0].tolist())
+LOSSES = RUNS.L.T.mul(1e3).round().div(1e3).tolist()  # a row for each size
+FITTED = {name: used.T.tolist() for name, used in RUNS.choices().items()}
 PLACES = 25  # of a curve, from 10^5 to 10^8 tokens
 
 
