@@ -429,7 +429,6 @@ versus.style = `
 }
 .tour .squares, .tour:has(.own:not([hidden], .used, .ran)) :is(.aim, .written > *) {
   visibility: hidden; }
-@media (hover: none) { .tour :is(button, .pick), .shares button { min-height: 2.5rem; } }
 `;
 
 /** A slider over all that it has written in this run. */
