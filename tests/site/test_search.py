@@ -35,8 +35,9 @@ def test_queries_lead_to_the_sections_that_readers_meant() -> None:
 
 
 def test_a_question_is_answered_by_its_definition_then_by_its_chapter() -> None:
-    chapters = {"attention": "04_attention_scoring#attention-scoring", "a token": "11_tokens#tokens"}
-    for places, chapter in zip(found(*(f"What is {x}?" for x in chapters)), chapters.values()):
+    of = {"attention": "04_attention_scoring#attention-scoring", "a token": "11_tokens#tokens"}
+    answers = found(*(f"What is {term}?" for term in of))
+    for places, chapter in zip(answers, of.values(), strict=True):
         assert places[0].startswith("glossary#") and places[1] == chapter
         asides = [i for i, place in enumerate(places) if "_further" in place]
         assert asides[0] > places.index(chapter)

@@ -27,8 +27,9 @@ MISSED = """() => {
 
 @pytest.mark.parametrize("stem", ["06_self_attention", "ten_minutes", "train"])
 def test_a_finger_hits_what_it_presses(browser: Browser, site: str, stem: str) -> None:
-    phone = {"width": 375, "height": 800}
-    with browser.new_context(viewport=phone, has_touch=True, is_mobile=True) as context:
+    with browser.new_context(
+        viewport={"width": 375, "height": 800}, has_touch=True, is_mobile=True
+    ) as context:
         visit = Visit(context, site, f"chapters/{stem}.html")
         page = visit.page
         page.add_style_tag(content="section { content-visibility: visible !important }")
