@@ -412,7 +412,7 @@ versus.style = `
 .versus { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr));
   gap: 8px 16px; }
 .written { margin: 0; padding: 8px 12px; white-space: pre-wrap; overflow-wrap: anywhere;
-  font-family: var(--mono); font-size: var(--size-large); line-height: 1.3; height: 14.2em;
+  font-family: var(--mono); font-size: var(--size-large); line-height: 1.3; height: 12.6em;
   overflow-y: auto; border: 1px solid var(--line); border-radius: 6px; }
 .newest .written { border-color: var(--accent); }
 .head { display: flex; flex-wrap: wrap; gap: 0 16px; justify-content: space-between; margin: 0; }
