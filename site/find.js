@@ -125,7 +125,7 @@ function scored(index, query) {
   });
 }
 
-/** The best entry for what was typed, others by groups, and how words begin that were typed or meant. */
+/** The best entry, others by groups, and how words begin that were typed or meant. */
 export function find(index, text) {
   const query = folded(text.slice(0, 100));
   if (!query) return { found: [], typed: [], meant: [] };
