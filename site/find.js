@@ -3,6 +3,7 @@
 const [TITLE, NAME, TEXT, KIND] = [10, 7, 3, 2]; // what a word is worth, by where it stands
 const KINDS = ["section", "glossary term definition formula", "widget"]; // of the groups
 const MOST = [6, 5, 3]; // of each group
+const BEST = -1; // the group of the term that is asked for, or else of the best entry
 const STOP = new Set(
   (
     "a all an and are as at be by can do does for from how i in is it me my need of on or our " +
@@ -93,7 +94,7 @@ function scores({ all, known }, word, begun) {
   if (known.has(key)) return known.get(key);
   const score = ([value, text]) => {
     if (!text.includes(` ${begun}`)) return 0;
-    return text.includes(` ${word} `) ? value : 0.7 * value;
+    return text.includes(` ${word} `) || text.includes(` ${word}s `) ? value : 0.7 * value;
   };
   const hits = all.map(({ fields }) => Math.max(...fields.map(score)));
   const rare = Math.log(1 + all.length / (1 + hits.filter(Boolean).length));
@@ -102,12 +103,16 @@ function scores({ all, known }, word, begun) {
   return weighted;
 }
 
+/** A question without its first words: of “what is a token” it is “token”. */
+const bare = (query) => query.replace(/^(what|how|why) (is|are|do|does|can) ((an?|the) )?/, "");
+
 /** What each entry is worth for a query, of which it has all or some words. */
 function scored(index, query) {
   const words = wordsOf(query);
+  const phrase = ` ${bare(query)}`;
   const begun = (word) => (words[1] ? start(word) : start(word).trim());
   const every = words.map((word) => scores(index, word, begun(word)));
-  const whole = ([value, text]) => (text.includes(` ${query}`) ? value / 25 : 0);
+  const whole = ([value, text]) => (text.includes(phrase) ? value / 25 : 0);
   return index.all.flatMap((entry, i) => {
     const hits = every.map((one) => one[i]).filter(Boolean);
     const part = hits.length / words.length;
@@ -115,11 +120,12 @@ function scored(index, query) {
     const sum = hits.reduce((one, other) => one + other) * part ** 2;
     const score = sum * (1 + Math.max(...entry.fields.map(whole)));
     const ofTitle = 5 * part * Math.min(1, words.length / entry.length);
-    return { entry, score: score + ofTitle - Number(entry.further || entry.kind === "exercise") };
+    const aside = entry.further || entry.kind === "exercise" ? 0.85 : 1;
+    return { entry, score: aside * (score + ofTitle) };
   });
 }
 
-/** The entries for what was typed, by groups, and how words begin that were typed or meant. */
+/** The best entry, others by groups, and how words begin that were typed or meant. */
 export function find(index, text) {
   const query = folded(text.slice(0, 100));
   if (!query) return { found: [], typed: [], meant: [] };
@@ -139,18 +145,24 @@ export function find(index, text) {
       }
     return [...best.values()].sort((a, b) => b.score - a.score);
   };
-  let hits = search();
+  let [hits, own] = [search(), [query]];
   if (!hits.length) {
     for (const word of query.split(" "))
       if (word.length > 4) for (const other of nearest(index, word, 1)) swap(word, other);
-    hits = search();
+    [hits, own] = [search(), [...queries]];
   }
-  const groups = new Set(hits.map(({ entry }) => entry.group)); // that of the best entry first
-  const good = [...groups].flatMap((group) => {
-    const some = hits.filter(({ entry }) => entry.group === group);
+  const begins = (words) => words.split(" ").map(start).join(" ");
+  const terms = own.map((one) => begins(bare(one)));
+  const isTerm = ({ address, title, also }) =>
+    address.includes("glossary") &&
+    [title, ...also].some((name) => terms.includes(begins(folded(name))));
+  const best = hits.find(({ entry }) => isTerm(entry)) ?? hits[0];
+  const good = [0, 1, 2].flatMap((group) => {
+    const some = hits.filter((hit) => hit.entry.group === group && hit !== best);
     return some.filter(({ score }) => score > 0.3 * some[0].score).slice(0, MOST[group]);
   });
   const starts = (some) => some.flatMap(wordsOf).map(start);
   const found = good.map(({ entry }) => entry);
+  if (best) found.unshift({ ...best.entry, group: BEST });
   return { found, typed: starts([query]), meant: starts([...queries]) };
 }

@@ -2,7 +2,11 @@
 
 import { find, folded, nearest, prepared } from "./find.js";
 
-const EMPTY = "Type a term, a name or a question, such as “why divide by √d”.";
+const EMPTY = "Type a term, a name or a question, such as:";
+const EXAMPLES =
+  "what is attention, how does ChatGPT work, why divide by √d, training loss, exercises".split(
+    ", ",
+  );
 const NOT_THERE = "What is searched could not be loaded. Is there a connection?";
 
 const box = document.querySelector(".search-box");
@@ -10,7 +14,7 @@ const part = (selector) => /** @type {HTMLElement} */ (box.querySelector(selecto
 const input = /** @type {HTMLInputElement} */ (part("input"));
 const [status, more, list] = ["[role=status]", ".search-else", "#search-list"].map(part);
 const [again, none, near] = ["[data-again]", "[data-none]", "[data-near]"].map(part);
-const groups = [...list.children];
+const groups = [...list.children]; // the first has the best entry
 const dialog = box.closest("dialog");
 const source = new URL(box.getAttribute("data-search"), location.href);
 
@@ -37,7 +41,7 @@ const marked = (text, starts) =>
   );
 
 function option({ group, number, name, title, also, text, further, address }, id, typed, meant) {
-  const other = group > 0 && !amount(title, typed) && also.find((one) => amount(one, typed));
+  const other = group !== 0 && !amount(title, typed) && also.find((one) => amount(one, typed));
   const sentences = text.split(/(?<=[.?!]) (?=[\p{Lu}“(])/u);
   const [sentence] = sentences.sort((one, two) => amount(two, meant) - amount(one, meant));
   return `<a role="option" id="${id}" href="${new URL(`../${address}`, source)}" tabindex="-1">
@@ -57,24 +61,26 @@ function show() {
   const [text, query] = [input.value.trim(), folded(input.value)];
   const { found, typed, meant } = find(index, text);
   for (const [g, group] of groups.entries()) {
-    const some = found.filter((entry) => entry.group === g);
+    const some = found.filter((entry) => entry.group === g - 1);
     const options = some.map((entry, i) => option(entry, `found-${g}-${i}`, typed, meant));
     group.replaceChildren(group.firstElementChild);
     group.insertAdjacentHTML("beforeend", options.join(""));
     group.toggleAttribute("hidden", some.length === 0);
   }
-  list.append(...new Set(found.map((entry) => groups[entry.group])));
   const count = found.length;
   list.hidden = count === 0;
   input.ariaExpanded = String(count > 0);
-  more.hidden = count > 0 || !query;
+  more.hidden = count > 0;
   [again.hidden, none.hidden] = [true, false];
   const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
   status.textContent = query ? `Nothing was found for “${shown}”.` : EMPTY;
   if (count > 0) status.textContent = count === 1 ? "1 result" : `${count} results`;
   const others = count > 0 || query.length > 40 ? [] : nearest(index, query, query.length / 3);
-  const buttons = others.map((word) => `<button type="button" class="btn">${word}</button>`);
-  near.innerHTML = buttons.length ? `Did you mean ${buttons.join(" or ")}?` : "";
+  const buttons = (query ? others : EXAMPLES).map(
+    (words) => `<button type="button" class="btn">${words}</button>`,
+  );
+  if (query) near.innerHTML = buttons.length ? `Did you mean ${buttons.join(" or ")}?` : "";
+  else near.innerHTML = `${buttons.join(" ")}<br>`;
   choose(list.querySelector("a"));
 }
 

@@ -85,7 +85,10 @@ def entries(app: Sphinx, page: int, doc: str) -> Iterator[list[Any]]:
             about = said[-1] if "Elsewhere: " in lines[-1] else nodes.paragraph()
             also = [plain(name) for name in about.findall(lambda one: isinstance(one, OTHER_NAMES))]
             yield [TERMS, page, place, title, also, lines[0] if len(lines) > 1 else ""]
-        elif title != "Exercises" and not (reference and above):
+        elif title == "Exercises":
+            tasks = sum(isinstance(one, nodes.section) for one in section.children)
+            yield [SECTIONS, page, place, title, [], f"{tasks} exercises on: {above[0]}."]
+        elif not (reference and above):
             bold = [plain(name) for line in said for name in line.findall(nodes.strong)]
             front = above and doc == app.config.root_doc  # readers ask more than it begins with
             also = [name.rstrip(".:") for name in bold if front or not name.endswith((".", ":"))]

@@ -202,6 +202,10 @@
     if (screen.querySelector(".failed")) release(i);
     for (const model of models) {
       model.on("change:error", () => model.get("error") && release(i));
+      model.on("change:inputs", () => {
+        const trains = i === TRAINED && model.get("inputs").steps && !here.has(i);
+        if (trains) notes[i].textContent = "It is being trained";
+      });
       model.on("change:answers", () => {
         if (model.get("answered") !== model.get("asked")) return;
         const [{ prompt, step }, { tokens, written }] = [model.get("inputs"), model.get("outputs")];

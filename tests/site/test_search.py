@@ -34,6 +34,15 @@ def test_queries_lead_to_the_sections_that_readers_meant() -> None:
     assert max(ranks.values()) < 3 and [*ranks.values()].count(0) >= len(QUERIES) - 3, ranks
 
 
+def test_a_question_is_answered_by_its_definition_then_by_its_chapter() -> None:
+    of = {"attention": "04_attention_scoring#attention-scoring", "a token": "11_tokens#tokens"}
+    answers = found(*(f"What is {term}?" for term in of))
+    for places, chapter in zip(answers, of.values(), strict=True):
+        assert places[0].startswith("glossary#") and places[1] == chapter
+        asides = [i for i, place in enumerate(places) if "_further" in place]
+        assert asides[0] > places.index(chapter)
+
+
 def test_a_word_is_found_in_each_spelling() -> None:
     spellings = {
         "LayerNorm": "layer-norm",

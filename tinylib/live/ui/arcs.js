@@ -270,11 +270,11 @@ lookingBack.style = `${arcDrawing.style}${POWER}${REPLY}
 .looking { display: flex; flex-direction: column; gap: 14px; align-items: center;
   text-align: center; }
 .line > svg { display: block; overflow: visible; }
-.tokens { position: relative; display: flex; gap: .25em; width: max-content;
+.tokens { position: relative; display: flex; gap: .35em; width: max-content;
   font-size: var(--size-screen); padding: 3px; }
 .token { display: grid; min-height: 2.75rem; min-width: 1.3em; padding: .1em .15em;
   border-radius: 8px; font-size: inherit; font-weight: 550; place-items: center; }
-.tokens > span.token { padding: 0; }
+.tokens > span.token { padding: 0; min-width: .8em; }
 .token.chosen { box-shadow: 0 0 0 2px var(--accent); }
 .asking p { margin: 0 0 10px; }
 .asking label { display: inline-flex; gap: 10px; align-items: center; cursor: pointer;

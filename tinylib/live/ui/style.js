@@ -190,6 +190,16 @@ ${KNOBS}${CONTROLS}${KEYS}${STAGE}${ANSWER}${TOUR}
 @media (pointer: coarse) {
   input[type=text] { font-size: var(--size-touch) !important; } /* smaller, and iOS zooms */
   .matrix { --box: 3.25rem; }
+  :is(button:not(.word-map *), select, summary, .pick, .candidate,
+    input:is([type=text], [type=range]), label:has(> :is([type=radio], [type=checkbox]))) {
+    min-height: 2.75rem !important; align-content: center; }
+  .acts > button { padding-inline: 6px; }
+  .acts > .icon { min-width: 2.25rem; padding: 0; }
+  .icon svg { margin: auto; }
+  .word > * { grid-row: 1 / span 2 !important; } /* a share stands in the word's own button */
+  .word > .remove { grid-column: 3 !important; }
+  .word > .weight { grid-column: 1; align-self: end; pointer-events: none; }
+  .word:has(> .weight:not(:empty)) > :is(.pick-word, input) { padding-bottom: 1.1rem; }
 }
 .foot { display: flex; flex-wrap: wrap; gap: 6px 8px; align-items: center; }
 progress { flex: 0 0 100%; width: 100%; height: 8px; accent-color: var(--accent); }

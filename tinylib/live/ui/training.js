@@ -657,7 +657,7 @@ trainingBar.style = `
 .next > * { margin-left: 8px; }
 .next button { min-height: 1.5rem; padding: 0 8px; line-height: 1.4; }
 @container widget (max-width: 32.5rem) {
-  .success { min-height: calc(var(--room-on-phones, 6) * 1.5rem); line-height: 1.5rem; }
+  .success { min-height: calc(var(--room-on-phones, 2) * 1.5rem); line-height: 1.5rem; }
 }
 `;
 

@@ -359,7 +359,10 @@ beginning.style = `
 /** What the model wrote before it learned, and what it writes now, or wrote at an earlier step. */
 function versus(widget) {
   const column = (kind) => {
-    const [when, text] = [h("span.label"), h("pre.written", { ...AS_IS, dir: "auto" })];
+    const [when, text] = [
+      h("span.label"),
+      h("pre.written", { ...AS_IS, dir: "auto", tabindex: 0 }),
+    ];
     return { when, text, element: h(`div.column.${kind}`, h("p.head", when), text) };
   };
   const [before, now] = ["first", "newest"].map(column);
@@ -407,8 +410,8 @@ versus.style = `
 .versus { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr));
   gap: 8px 16px; }
 .written { margin: 0; padding: 8px 12px; white-space: pre-wrap; overflow-wrap: anywhere;
-  font-family: var(--mono); font-size: var(--size-large); line-height: 1.3; min-height: 11.3em;
-  flex: 1; border: 1px solid var(--line); border-radius: 6px; }
+  font-family: var(--mono); font-size: var(--size-large); line-height: 1.3; height: 12.6em;
+  overflow-y: auto; border: 1px solid var(--line); border-radius: 6px; }
 .newest .written { border-color: var(--accent); }
 .head { display: flex; flex-wrap: wrap; gap: 0 16px; justify-content: space-between; margin: 0; }
 .squares { color: var(--soft); font-size: var(--size-note); }
@@ -420,16 +423,16 @@ versus.style = `
   .tour .begin .main { flex: 1 0 100%; }
   .tour .versus { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; }
 }
-.tour .written { flex: none; min-height: 0; height: calc(9lh + 10px); padding-bottom: 0;
+.tour .written { height: calc(9lh + 10px); padding-bottom: 0;
   overflow: hidden; }
 @container widget (max-width: 40rem) {
   .tour .written { padding: 6px 6px 0; font-size: var(--size-note); height: calc(13lh + 8px); }
   .tour:has(.own:not([hidden], .used, .ran)) .versus { display: none; }
   .tour:has(.own.used) .begin .success { min-height: 0; }
 }
+.tour .versus.versus { opacity: 1; } /* a text that waits for its model is no old result */
 .tour .squares, .tour:has(.own:not([hidden], .used, .ran)) :is(.aim, .written > *) {
   visibility: hidden; }
-@media (hover: none) { .tour :is(button, .pick), .shares button { min-height: 2.5rem; } }
 `;
 
 /** A slider over all that it has written in this run. */
@@ -656,7 +659,7 @@ function loss(widget) {
   return lossCurve(widget, {
     top: 5,
     name: runName(widget),
-    height: 96,
+    height: 180,
     second: ({ valid }) => valid.data[0],
     rules: ({ corpus: id }, { ngrams }) => [
       ...RULES.map(([name], i) => [ngrams.data[i], `${name}: ${ngrams.data[i].toFixed(2)}`]),

@@ -284,8 +284,9 @@ race.style = `${TEXT_STYLE}
 .fresh { position: absolute; top: 0; bottom: 0; box-shadow: inset 0 0 0 1.5px var(--accent); }
 .read { height: 3.2em; contain: strict; font-variant-numeric: tabular-nums; }
 .verdict { min-height: 4.5rem; max-width: none; font-size: var(--size-text); font-weight: 600; }
+.verdict:empty { min-height: 0; }
 @container widget (min-width: 53.75rem) {
-  .verdict { min-height: 1.5rem; }
+  .verdict.verdict { min-height: 1.5rem; }
   .read { height: 1.6em; }
 }
 `;

@@ -211,7 +211,8 @@ colouredSentence.style = `${CHIPS}
   .spoken caption { white-space: normal; }
   .spoken .says { padding-left: 5px; }
   .spoken td.says span { padding-left: 2px; }
-  .spoken td:not(.says) span { font-size: .75em; }
+  .spoken td:not(.says, .asked) span { font-size: 0; } /* too narrow: the tapped one is shown */
+  .spoken td.asked span { width: auto; margin-inline: -.3rem; contain: none; }
 }
 `;
 

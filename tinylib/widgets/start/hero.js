@@ -440,6 +440,11 @@ function nexts(widget) {
         const name = visible(vocabulary[id]);
         const line = li.firstChild;
         fillCandidate(line, name, [row[id]], [percentOf(row[id])], name !== vocabulary[id]);
+        if (vocabulary[id] === "\n")
+          line.firstChild.replaceChildren(
+            h("span", { "aria-hidden": "true" }, "↵"),
+            h("span.spoken-only", name),
+          );
         setAttribute(li, "class", id === own ? "taken" : "");
       });
     },
@@ -506,7 +511,8 @@ function another(widget) {
 stage.style = `${TEXT_STYLE}
 :host { --hero-curve: var(--weight); }
 .paper { position: relative; height: 13rem; max-height: none; overflow-y: auto;
-  line-height: 1.75em; padding: 8px 12px; font-size: var(--size-large); cursor: text; }
+  line-height: 1.75em; padding: 8px 9px 8px 12px; font-size: var(--size-large); cursor: text;
+  font-kerning: none; } /* the next letter's ground would lie over what reaches into it */
 .tour .paper { line-height: 1.75rem; }
 .paper:has(.own:focus-visible) { outline: 2px solid var(--accent); outline-offset: 1px; }
 .own { outline: none; }
@@ -526,6 +532,8 @@ stage.style = `${TEXT_STYLE}
   pointer-events: none; }
 .curves path { fill: none; stroke: var(--hero-curve); stroke-linecap: round; opacity: .75; }
 .looks { height: 3.2em; overflow: hidden; font-size: var(--size-note); }
+/* The text comes first: what is for later shows once it is wanted */
+.frame:not(.tour, :hover, :focus-within, :has(.acts > :nth-child(2):enabled)) .acts { opacity: 0; }
 @media (max-width: 37.5rem) {
   .paper { height: 11.5rem; line-height: 1.7em; font-size: var(--size-touch); }
 }
