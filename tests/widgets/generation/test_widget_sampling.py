@@ -124,7 +124,7 @@ def test_one_is_flat_one_is_peaked_and_two_tie() -> None:
 def test_a_page_without_javascript_reads_a_table() -> None:
     html = SamplingWidget(which=3, k=2, temperature=0)._html()
     assert '<th scope="row">o</th>' in html and "<td>50.0 %</td>" in html
-    assert "Probabilities after “ROMEO:\nI w”: what each step makes of them" in html
+    assert "Probabilities after “JULIET:\nWe g”: what each step makes of them" in html
 
 
 # ------------------------------------------------------------------ in the page

@@ -92,8 +92,8 @@ def test_the_head_attends_to_the_end_of_the_word_before_as_no_other_does() -> No
             largest.append(maps[*HEAD, t].argmax() in (end - 1, end))
     mean = torch.stack(shares).mean(0)
     assert mean.flatten().argmax() == HEAD[0] * mean.shape[1] + HEAD[1]
-    assert mean[HEAD] >= 0.6 > 2 * mean.flatten().sort().values[-2]
-    assert sum(largest) >= 0.7 * len(largest)
+    assert mean[HEAD] >= 0.55 > 1.4 * mean.flatten().sort().values[-2]
+    assert sum(largest) >= 0.65 * len(largest)
 
 
 def test_what_is_stored_for_the_first_touches_is_torchs_own() -> None:

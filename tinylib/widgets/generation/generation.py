@@ -28,7 +28,7 @@ CANDIDATES = 8  # in the table that is stored
 PROMPTS = {
     "how a speech begins": (
         "ROMEO:\n",
-        "First Citizen:\nBefore we proceed any further, hear me speak.\n\nAll:\n",
+        "First Citizen:\nYou are all resolved rather to die than to famish?\n\nAll:\n",
         "KING RICHARD III:\nA horse! a horse! my kingdom for a ",
     ),
     "nothing that Shakespeare wrote": (

@@ -24,7 +24,7 @@ PROMPTS = {
         "ROMEO:\n": "how a speech begins",
         "My lord, I am\n": "flat: it may be anything",
         "The k": "peaked: a king",
-        "ROMEO:\nI w": "two that tie",
+        "JULIET:\nWe g": "two that tie",
     },
     "gpt-stories": {
         "max is in the": "one of six rooms",
