@@ -199,7 +199,7 @@ def test_bars_are_as_long_as_their_numbers(widget: Locator) -> None:
     """All on one scale; one that has no room on it shows a gap, and that is explained."""
     for changes, gaps in (
         (dict(which=0, temperature=1.5), False),  # the others together are a little longer
-        (dict(which=1, k=15), True),
+        (dict(which=1, temperature=1.5, k=15), True),
         (dict(which=1, temperature=2), True),
         (dict(which=OWN), False),
     ):
@@ -215,15 +215,15 @@ def test_bars_are_as_long_as_their_numbers(widget: Locator) -> None:
 
 
 def test_of_the_others_it_is_told_how_many_are_left(widget: Locator) -> None:
-    hold(widget, which=1, k=15)
+    hold(widget, which=0, k=15)
     assert tokens(widget)[-1] == f"{65 - SHOWN} others"
     found = [column(widget, i)[-1] for i in range(1, 5)]
     assert [text.partition(", ")[2] for text in found] == ["", "", "5 left", "5 left"]
     assert widget.locator(".draws tbody th").last.inner_text() == "5 others"
-    hold(widget, which=1, k=11)
+    hold(widget, which=0, k=11)
     assert column(widget, 3)[-1].endswith(", 1 left")
     assert widget.locator(".draws tbody th").last.inner_text() == "1 other"
-    hold(widget, which=1, k=SHOWN)
+    hold(widget, which=0, k=SHOWN)
     assert column(widget, 3)[-1] == "cut"
     assert widget.locator(".draws tbody tr").count() == SHOWN
     hold(widget, which=OWN, k=65)  # more than there are
