@@ -366,7 +366,7 @@ FOLD = re.compile(
 
 
 SIZED = re.compile(r'(<img [^>]*)style="width: (\d+)[\d.]*px; height: (\d+)[\d.]*px;"')
-BROAD = 430  # px: a figure that is wider would be too small to read on a phone, where it scrolls
+BROAD = 530  # px: a broader figure than style.PHONE is too small on a phone, where it scrolls
 
 
 def sized(found: re.Match[str]) -> str:
