@@ -598,10 +598,11 @@ function bar(widget) {
   const milestones = success.milestones.map(inPlainWords);
   widget.aim = h("span"); // in the tour: what the model goes on from
   const goal = atStart(widget) ? "The goal: it writes words like those of the text." : widget.aim;
+  const said = atStart(widget) ? success.milestones : milestones;
   const isPlain = atStart(widget) || isToured(widget.model);
   return trainingBar(widget, {
     chunkMs: LOOK_EVERY_MS,
-    success: isPlain ? { ...success, goal, milestones } : success,
+    success: isPlain ? { ...success, goal, milestones: said } : success,
     lacking: () => widget.lacksText(),
     another: () => widget.namesOther(),
     begin: () => widget.useTyped(),
