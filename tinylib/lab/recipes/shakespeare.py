@@ -25,7 +25,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy, one_hot
 
+from tinylib.decoding import at_least_float32
 from tinylib.gpt import GPT, GPTConfig, next_token_loss
 from tinylib.hooks import in_eval_mode
 from tinylib.lab.data.corpora import TINY_SHAKESPEARE, tiny_shakespeare
@@ -78,11 +80,12 @@ def distilled_loss(model: GPT, tokens: Tensor, teacher: GPT, share: float = 0.5)
     follow, q are the ``teacher``'s probabilities, and a is their ``share``. Where the text has one
     character, the teacher tells which others could have stood there.
     """
+    read, follows = tokens[:, :-1], tokens[:, 1:]
     with torch.no_grad():
-        q = teacher(tokens[:, :-1]).float().softmax(-1)
-    log_p = model(tokens[:, :-1]).float().log_softmax(-1)
-    wanted = torch.nn.functional.one_hot(tokens[:, 1:], q.shape[-1])
-    return -(((1 - share) * wanted + share * q) * log_p).sum(-1).mean()
+        q = at_least_float32(teacher(read)).softmax(-1)
+    wanted = torch.lerp(one_hot(follows, q.shape[-1]).to(q), q, share)
+    logits = at_least_float32(model(read))
+    return cross_entropy(logits.flatten(0, 1), wanted.flatten(0, 1))
 
 
 def train_small(
@@ -146,7 +149,7 @@ def gpt_shakespeare_modern(checkpoint: Path) -> Outcome:
 PAGE = GPTConfig(V=65, max_len=256, D=256, H=4, layers=4, dropout=0.2, activation="gelu", **MODERN)
 
 
-def page_teacher(checkpoint: Path, steps: int = 5400) -> tuple[GPT, dict[str, Any]]:
+def page_teacher(checkpoint: Path, steps: int) -> tuple[GPT, dict[str, Any]]:
     """The model that the page's learns from, of the same size, and its figures; 43 minutes."""
     config = PAGE._replace(dropout=0.15)
     teacher, _, found = train_small(config, MUON, steps, checkpoint, size=16, validations=20)
@@ -156,7 +159,7 @@ def page_teacher(checkpoint: Path, steps: int = 5400) -> tuple[GPT, dict[str, An
 @recipe("gpt-shakespeare-page")
 def gpt_shakespeare_page(checkpoint: Path, steps: int = 5400) -> Outcome:
     """A GPT for Shakespeare's characters, shipped for chapter 12's widget; 2 hours."""
-    teacher, of_teacher = page_teacher(checkpoint.with_stem(f"{checkpoint.stem}-teacher"))
+    teacher, of_teacher = page_teacher(checkpoint.with_stem(f"{checkpoint.stem}-teacher"), steps)
     loss = partial(distilled_loss, teacher=teacher)
     model, run, found = train_small(
         PAGE, MUON, steps, checkpoint, loss=loss, size=16, validations=40

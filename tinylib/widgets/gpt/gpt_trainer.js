@@ -597,12 +597,13 @@ function bar(widget) {
       : { ...one, message: (_crossed, ...seen) => one.message("", ...seen).replace(": it", "It") };
   const milestones = success.milestones.map(inPlainWords);
   widget.aim = h("span"); // in the tour: what the model goes on from
-  const goal = atStart(widget) ? "The goal: it writes words like those of the text." : widget.aim;
-  const said = atStart(widget) ? success.milestones : milestones;
-  const isPlain = atStart(widget) || isToured(widget.model);
+  let says = success;
+  if (atStart(widget))
+    says = { ...success, goal: "The goal: it writes words like those of the text." };
+  if (isToured(widget.model)) says = { ...success, goal: widget.aim, milestones };
   return trainingBar(widget, {
     chunkMs: LOOK_EVERY_MS,
-    success: isPlain ? { ...success, goal, milestones: said } : success,
+    success: says,
     lacking: () => widget.lacksText(),
     another: () => widget.namesOther(),
     begin: () => widget.useTyped(),

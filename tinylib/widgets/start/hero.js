@@ -533,7 +533,9 @@ stage.style = `${TEXT_STYLE}
 .curves path { fill: none; stroke: var(--hero-curve); stroke-linecap: round; opacity: .75; }
 .looks { height: 3.2em; overflow: hidden; font-size: var(--size-note); }
 /* The text comes first: what is for later shows once it is wanted */
-.frame:not(.tour, :hover, :focus-within, :has(.acts > :nth-child(2):enabled)) .acts { opacity: 0; }
+@media (hover: hover) {
+  .frame:not(.tour, :hover, :focus-within, :has(.acts > :nth-child(2):enabled)) .acts { opacity: 0; }
+}
 @media (max-width: 37.5rem) {
   .paper { height: 11.5rem; line-height: 1.7em; font-size: var(--size-touch); }
 }
