@@ -597,13 +597,13 @@ function bar(widget) {
       : { ...one, message: (_crossed, ...seen) => one.message("", ...seen).replace(": it", "It") };
   const milestones = success.milestones.map(inPlainWords);
   widget.aim = h("span"); // in the tour: what the model goes on from
-  let says = success;
+  let messages = success;
   if (atStart(widget))
-    says = { ...success, goal: "The goal: it writes words like those of the text." };
-  if (isToured(widget.model)) says = { ...success, goal: widget.aim, milestones };
+    messages = { ...success, goal: "The goal: it writes words like those of the text." };
+  if (isToured(widget.model)) messages = { ...success, goal: widget.aim, milestones };
   return trainingBar(widget, {
     chunkMs: LOOK_EVERY_MS,
-    success: says,
+    success: messages,
     lacking: () => widget.lacksText(),
     another: () => widget.namesOther(),
     begin: () => widget.useTyped(),

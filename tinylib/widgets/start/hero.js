@@ -534,7 +534,8 @@ stage.style = `${TEXT_STYLE}
 .looks { height: 3.2em; overflow: hidden; font-size: var(--size-note); }
 /* The text comes first: what is for later shows once it is wanted */
 @media (hover: hover) {
-  .frame:not(.tour, :hover, :focus-within, :has(.acts > :nth-child(2):enabled)) .acts { opacity: 0; }
+  .frame:not(.tour, :hover, :focus-within, :has(.acts > :nth-child(2):enabled)) .acts {
+    opacity: 0; }
 }
 @media (max-width: 37.5rem) {
   .paper { height: 11.5rem; line-height: 1.7em; font-size: var(--size-touch); }
