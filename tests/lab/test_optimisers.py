@@ -26,8 +26,9 @@ def felt(model: GPT, step: int) -> None:
 def test_muon_is_torchs_for_the_blocks_matrices_and_adamw_for_the_rest(
     products: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In bf16 to the last bit, and in float32 but for bf16's roundings."""
+    """Each alone, in bf16 to the last bit, and in float32 but for bf16's roundings."""
     monkeypatch.setattr(optimisers, "quick", lambda device: products)
+    monkeypatch.setattr(optimisers, "together", lambda matrices: [[w] for w in matrices])
     ours, theirs = writer(), writer()
     learner = muon(ours, 0.02, adamw_lr=0.003, weight_decay=0.3, betas=(0.8, 0.97))
     named = dict(theirs.named_parameters())
@@ -73,6 +74,26 @@ def test_orthogonal_moves_the_singular_values_and_nothing_else(shape: tuple[int,
     moved = optimisers.orthogonal(G)
     torch.testing.assert_close(moved, U @ s.diag() @ Vh, rtol=0, atol=1e-9)
     assert optimisers.orthogonal(torch.zeros(shape)).eq(0).all()
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (5, 9), (9, 5)])
+def test_several_matrices_are_made_orthogonal_as_each_alone(shape: tuple[int, int]) -> None:
+    G = torch.randn(3, *shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    each = torch.stack([optimisers.orthogonal(g) for g in G])
+    torch.testing.assert_close(optimisers.orthogonal(G), each, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("products", "calls"), [(torch.bfloat16, 3), (torch.float32, 12)])
+def test_muon_takes_matrices_of_one_shape_at_once_in_bf16(
+    products: torch.dtype, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, before = [], optimisers.orthogonal
+    monkeypatch.setattr(optimisers, "quick", lambda device: products)
+    monkeypatch.setattr(optimisers, "orthogonal", lambda G: made.append(G) or before(G))
+    model = writer()
+    felt(model, 0)
+    muon(model, 0.02).step()
+    assert len(made) == calls
 
 
 def test_five_rounds_bring_singular_values_near_1() -> None:
