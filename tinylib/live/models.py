@@ -14,7 +14,7 @@ MODELS = {
     ),
     "gpt-stories": (
         "stories, by words",
-        "It has read 20 000 short stories about who is where and who has what, nothing else.",
+        "It has read 180 000 short stories about who is where and who has what, nothing else.",
     ),
 }
 """The weights to choose from: what each model is called, and what it has been trained on."""
