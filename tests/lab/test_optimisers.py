@@ -87,13 +87,13 @@ def test_several_matrices_are_made_orthogonal_as_each_alone(shape: tuple[int, in
 def test_muon_takes_matrices_of_one_shape_at_once_in_bf16(
     products: torch.dtype, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, before = [], optimisers.orthogonal
+    shaped, before = [], optimisers.orthogonal
     monkeypatch.setattr(optimisers, "quick", lambda device: products)
-    monkeypatch.setattr(optimisers, "orthogonal", lambda G: made.append(G) or before(G))
+    monkeypatch.setattr(optimisers, "orthogonal", lambda G: shaped.append(G) or before(G))
     model = writer()
     felt(model, 0)
     muon(model, 0.02).step()
-    assert len(made) == calls
+    assert len(shaped) == calls
 
 
 def test_five_rounds_bring_singular_values_near_1() -> None:

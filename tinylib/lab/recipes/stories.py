@@ -91,12 +91,14 @@ def gpt_stories(checkpoint: Path, steps: int = 6000, more: int = 5000) -> Outcom
             )
 
         first = learn(train, steps, 0.01, checkpoint)
+        before = entropy(evaluate(model, test, vocabulary)).nats
         new = checkpoint.with_stem(f"{checkpoint.stem}-new")
         run = learn(new_stories(SIZE * more), more, 0.005, new)
     found = {
         "steps": steps,
         "seconds": round(first.seconds),
         "valid_first_300_stories": first.valid,
+        "test_loss_before_new": before,
         "new": {"steps": more, "stories": SIZE * more, "valid_first_300_stories": run.valid},
         "precision": chosen._asdict(),
         "ngrams": {str(n): ngram_loss(train, test, n) for n in (1, 2, 3, 5)},
