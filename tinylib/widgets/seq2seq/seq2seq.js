@@ -160,7 +160,7 @@ const logarithm = (value) =>
 
 steps.style = `${candidateList.style}
 .steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 6px;
-  grid-template-columns: repeat(auto-fill, minmax(min(100%, 9rem), 1fr)); }
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 8.75rem), 1fr)); }
 .steps li { border: 1px solid var(--line); border-radius: 8px; padding: 6px 6px 5px; min-width: 0; }
 .steps .yours { border: 2px dashed var(--text); padding: 5px 5px 4px; }
 .fed { margin: 0 0 4px; padding: 0 4px; font-size: var(--size-small); color: var(--soft); }
