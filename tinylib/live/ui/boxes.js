@@ -43,7 +43,7 @@ export function resized(act, ...elements) {
   for (const element of elements) sizes.observe(element);
 }
 
-/** While its width stays it grows and never shrinks: what stands below may be about to be pressed. */
+/** At one width it grows and never shrinks: what stands below may be about to be pressed. */
 export function keepHeight(element) {
   let wide = 0;
   element.style.alignContent = "start";

@@ -87,10 +87,10 @@ export function pixelAt(canvas, { clientX, clientY }) {
   ];
 }
 
-/** While a pixel is pointed at, or once it is tapped, `note` is what `says(row, column)`. */
-export function readOut(canvas, note, says) {
+/** While a pixel is pointed at, or once it is tapped, `note` is what `describe(row, column)` returns. */
+export function readOut(canvas, note, describe) {
   const idle = note.textContent;
-  const point = (event) => setText(note, says(...pixelAt(canvas, event)));
+  const point = (event) => setText(note, describe(...pixelAt(canvas, event)));
   canvas.addEventListener("pointermove", point);
   canvas.addEventListener("pointerdown", point);
   canvas.addEventListener("pointerleave", () => setText(note, idle));
