@@ -66,8 +66,9 @@ export function answerStrip(frame, selector) {
 export const ANSWER = `
 .over-all { display: none; }
 @media screen and (max-width: 37.5rem) {
+  /* What is followed has its own panel, and lies under nothing. */
   :is(.frame:focus-within:not(.followed), .trains) > .over-all:has(
-    > :not(:empty, .seen, .on-focus)) { display: block; } /* what is followed has its own panel, and lies under nothing */
+    > :not(:empty, .seen, .on-focus)) { display: block; }
   .over-all { position: sticky; top: 0; z-index: 2; height: 0; order: -1; /* above the frame */
     margin: calc(-12px - var(--tall, 0px)) 0 calc(var(--tall, 0px) - 2px); }
   :host(.tl-widget) .over-all { top: 3.5rem; }
