@@ -87,7 +87,7 @@ export function pixelAt(canvas, { clientX, clientY }) {
   ];
 }
 
-/** While a pixel is pointed at, or once it is tapped, `note` is what `describe(row, column)` returns. */
+/** While a pixel is pointed at, or tapped, `note` is what `describe(row, column)` returns. */
 export function readOut(canvas, note, describe) {
   const idle = note.textContent;
   const point = (event) => setText(note, describe(...pixelAt(canvas, event)));
