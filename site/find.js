@@ -129,40 +129,38 @@ function scored(index, query) {
 export function find(index, text) {
   const query = folded(text.slice(0, 100));
   if (!query) return { found: [], typed: [], meant: [] };
-  const queries = new Set([query]);
+  const isUnknown = (word) => word.length > 4 && !scores(index, word, start(word)).some(Boolean);
+  let own = [query]; // as it is spelt, or as it was meant
+  for (const word of query.split(" ").filter(isUnknown)) {
+    const others = nearest(index, word, 1);
+    if (others.length) own = own.flatMap((one) => others.map((to) => one.replace(word, to)));
+  }
+  const queries = new Set(own.slice(0, 8));
   const swap = (one, other) => {
     for (const known of queries)
       if (queries.size < 8 && ` ${known} `.includes(` ${one} `))
         queries.add(` ${known} `.replace(` ${one} `, ` ${other} `).trim());
   };
   for (const [one, other] of index.pairs) if (!other.includes(one)) swap(one, other);
-  const search = () => {
-    const best = new Map();
-    for (const one of queries)
-      for (const hit of scored(index, one)) {
-        if (one !== query) hit.score *= query.includes(" ") ? 0.8 : 0.7;
-        if (!(best.get(hit.entry)?.score >= hit.score)) best.set(hit.entry, hit);
-      }
-    return [...best.values()].sort((a, b) => b.score - a.score);
-  };
-  let [hits, own] = [search(), [query]];
-  if (!hits.length) {
-    for (const word of query.split(" "))
-      if (word.length > 4) for (const other of nearest(index, word, 1)) swap(word, other);
-    [hits, own] = [search(), [...queries]];
-  }
+  const best = new Map();
+  for (const one of queries)
+    for (const hit of scored(index, one)) {
+      if (!own.includes(one)) hit.score *= query.includes(" ") ? 0.8 : 0.7;
+      if (!(best.get(hit.entry)?.score >= hit.score)) best.set(hit.entry, hit);
+    }
+  const hits = [...best.values()].sort((a, b) => b.score - a.score);
   const begins = (words) => words.split(" ").map(start).join(" ");
   const terms = own.map((one) => begins(bare(one)));
   const isTerm = ({ address, title, also }) =>
     address.includes("glossary") &&
     [title, ...also].some((name) => terms.includes(begins(folded(name))));
-  const best = hits.find(({ entry }) => isTerm(entry)) ?? hits[0];
+  const first = hits.find(({ entry }) => isTerm(entry)) ?? hits[0];
   const good = [0, 1, 2].flatMap((group) => {
-    const some = hits.filter((hit) => hit.entry.group === group && hit !== best);
+    const some = hits.filter((hit) => hit.entry.group === group && hit !== first);
     return some.filter(({ score }) => score > 0.3 * some[0].score).slice(0, MOST[group]);
   });
   const starts = (some) => some.flatMap(wordsOf).map(start);
   const found = good.map(({ entry }) => entry);
-  if (best) found.unshift({ ...best.entry, group: BEST });
+  if (first) found.unshift({ ...first.entry, group: BEST });
   return { found, typed: starts([query]), meant: starts([...queries]) };
 }

@@ -5,6 +5,7 @@ import torch
 from browsing import (
     Opener,
     assert_torch,
+    box_of,
     button,
     choices,
     hold_inputs,
@@ -268,6 +269,13 @@ def test_another_word_is_fed_and_the_model_goes_on_from_it(decoder: Locator) -> 
     assert inputs_of(decoder)["forced"] == []
 
 
+def test_each_meaning_is_whole(decoder: Locator) -> None:
+    cut = """all => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent)"""
+    for width in (1440, 375):
+        decoder.page.set_viewport_size({"width": width, "height": 900})
+        assert decoder.locator(".gloss").evaluate_all(cut) == []
+
+
 def test_only_what_is_certain_is_a_hundred_per_cent(decoder: Locator) -> None:
     seen = decoder.locator(".next:not([hidden])").evaluate_all(
         """all => all.map((e) => [Number(e.querySelector('.bar').dataset.value),
@@ -314,8 +322,10 @@ def test_another_sentence_is_translated_without_the_choices_of_the_one_before(
     assert_torch(decoder, "seq2seq")
     assert chosen_steps(decoder) == [3, 5] and "2 of its words were your choice" in whole(decoder)
     before = inputs_of(decoder)
+    high = box_of(decoder)["height"]
     line(decoder).fill("she sings .")
     assert_torch(decoder, "seq2seq")
+    assert box_of(decoder)["height"] == high, "what stands below it stays"
     assert inputs_of(decoder) == {"source": "she sings .", "forced": []}
     assert torch.equal(received(decoder)["taken"], received(decoder)["likeliest"][:, 0])
     assert chosen_steps(decoder) == [] and "choice" not in whole(decoder)

@@ -52,11 +52,12 @@ def test_a_word_is_found_in_each_spelling() -> None:
         "α": "alpha",
         "dₖ": "d_k",
         "perplexity": "perplexety",
+        "positional encoding": "positonal encoding",
         "Épanechnikov": "epanechnikov",
     }
     some, others = found(*spellings), found(*spellings.values())
     for spelling, one, other in zip(spellings.items(), some, others, strict=True):
-        assert one[0] == other[0], spelling
+        assert one[:3] == other[:3], spelling
 
 
 def test_what_is_searched_is_small_and_clean() -> None:

@@ -503,3 +503,22 @@ def test_many_long_branches_fit_a_narrow_page(opened: page.Opener) -> None:
         controls = widget.locator(":is(button, select, input, textarea):visible")
         sizes = "all => all.flatMap((e) => [e.offsetHeight, e.offsetWidth])"
         assert min(controls.evaluate_all(sizes)) >= 24
+
+
+STRIP = """(frame, y) => {
+    scrollBy({ top: frame.getBoundingClientRect().top - y, behavior: 'instant' });
+    const frames = (n) => n && new Promise(requestAnimationFrame).then(() => frames(n - 1));
+    const strip = frame.querySelector('.answer-strip');
+    const prompt = frame.querySelector('textarea').getBoundingClientRect();
+    return frames(4).then(() => strip.checkVisibility()
+        && [strip.getBoundingClientRect().bottom <= prompt.top, strip.innerText.slice(0, 6)]);
+}"""
+
+
+def test_on_a_phone_the_text_in_short_lies_over_no_field(opened: page.Opener) -> None:
+    visit = opened(page.page_of(STEM), width=375)
+    widget = visit.widget(STEM)
+    widget.locator("textarea").focus()
+    frame = widget.locator(".frame")
+    shown = [frame.evaluate(STRIP, y) for y in (250, 0, 250)]
+    assert shown[0] == shown[2] == [True, "ROMEO:"] and shown[1] is False

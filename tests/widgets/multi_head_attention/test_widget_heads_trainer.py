@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from amounts import THOROUGH, many
-from browsing import Visit, assert_torch, button, inputs_of, received, settled
+from browsing import Visit, assert_torch, box_of, button, inputs_of, received, settled
 from node import Engine
 from playwright.sync_api import Locator, expect
 from torch import Tensor
@@ -247,6 +247,11 @@ def test_each_question_has_a_row_and_each_head_a_column(widget: Locator) -> None
     assert heads.locator(".role").all_text_contents() == ["not trained yet"] * 4
     assert drawn.locator("li").all_text_contents() == list(ours.WORDS)
     assert drawn.locator("canvas").count() == 4
+    drawn.locator("canvas").nth(2).hover(position={"x": 60, "y": 1})
+    weight = received(widget)["weights"][2, 0, 4].item()
+    expect(drawn.locator("p").nth(1)).to_have_text(
+        f"“the”, place 1, to “the”, place 5: {weight:.2f}"
+    )
 
 
 def percentage(share: Tensor) -> str:
@@ -256,6 +261,8 @@ def percentage(share: Tensor) -> str:
 def test_a_head_is_named_after_the_question_that_it_has_found(widget: Locator) -> None:
     """Once most of its largest weights are there; then the places are framed in its map."""
     shares = [[0.9, 0.1, 0.0, 0.2], [0.0, 0.2, 0.8, 0.1], [0.6, 0.1, 0.1, 0.2], [0.1, 0.1, 0, 0.4]]
+    widget.page.set_viewport_size({"width": 375, "height": 800})
+    high = box_of(widget.locator(".roles"))["height"]
     widget.evaluate(
         """(el, shares) => {
             const outputs = el.model.get('outputs');
@@ -267,6 +274,7 @@ def test_a_head_is_named_after_the_question_that_it_has_found(widget: Locator) -
     )
     heads = widget.locator(".roles thead .role")
     expect(heads).to_have_text(["before and same", "not trained yet", "after", "not trained yet"])
+    assert box_of(widget.locator(".roles"))["height"] == high, "what stands below it stays"
     frames = widget.locator(".roles .drawn svg path")
     outlined = [
         (d or "").count("M")

@@ -1,6 +1,8 @@
 // What a widget says in a line or two, at its top on a phone, while the reader changes it or while
-// it trains, and the result itself is out of sight. It lies over the page, which it does not move.
+// it trains, and the result itself is out of sight. It lies over the page, which it does not move,
+// and never over what has the focus.
 
+import { resized } from "./boxes.js";
 import { h } from "./dom.js";
 
 const NOT_COPIED = ["id", "role", "tabindex", "data-input", "data-output", "data-value"];
@@ -35,17 +37,28 @@ export function answerStrip(frame, selector) {
     },
     { rootMargin: "-56px 0px -40px" }, // the page's header, and what is too little to be read
   );
+  const focused = new IntersectionObserver(
+    (entries) => strip.classList.toggle("on-focus", entries.at(-1).isIntersecting),
+    { rootMargin: "-56px 0px -70%" }, // where the strip is
+  );
+  frame.addEventListener("focusin", ({ target }) => {
+    focused.disconnect();
+    focused.observe(target);
+  });
   for (const element of frame.querySelectorAll(selector)) {
     changes.observe(element, { subtree: true, childList: true, characterData: true });
     sight.observe(element.closest(".sentence") ?? element); // a list of words has no box
   }
+  const element = h("div.over-all", strip);
+  resized(() => element.style.setProperty("--tall", `${strip.offsetHeight}px`), strip);
   narrow.addEventListener("change", copy);
   copy();
   return {
-    element: h("div.over-all", strip),
+    element,
     end: () => {
       narrow.removeEventListener("change", copy);
       sight.disconnect();
+      focused.disconnect();
     },
   };
 }
@@ -53,11 +66,13 @@ export function answerStrip(frame, selector) {
 export const ANSWER = `
 .over-all { display: none; }
 @media screen and (max-width: 37.5rem) {
-  :is(.frame:focus-within:not(.followed), .trains) > .over-all:has(> :not(:empty, .seen)) {
-    display: block; } /* what is followed has its own panel, and lies under nothing */
-  .over-all { position: sticky; top: 0; z-index: 2; height: 0; margin-top: -14px; }
+  /* What is followed has its own panel, and lies under nothing. */
+  :is(.frame:focus-within:not(.followed), .trains) > .over-all:has(
+    > :not(:empty, .seen, .on-focus)) { display: block; }
+  .over-all { position: sticky; top: 0; z-index: 2; height: 0; order: -1; /* above the frame */
+    margin: calc(-12px - var(--tall, 0px)) 0 calc(var(--tall, 0px) - 2px); }
   :host(.tl-widget) .over-all { top: 3.5rem; }
-  :host(.tl-widget) .staged .over-all { top: 0; }
+  :host(.tl-widget) .staged .over-all { top: 0; order: 0; margin: -14px 0 0; }
   .answer-strip { position: absolute; inset: 0 -16px auto; display: grid; gap: 4px;
     grid-template-columns: minmax(0, 1fr); align-content: end; min-height: 2.5rem;
     max-height: 8.75rem; padding: 4px 16px; overflow: hidden; background: var(--ground);

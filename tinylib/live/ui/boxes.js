@@ -42,3 +42,14 @@ export function resized(act, ...elements) {
   });
   for (const element of elements) sizes.observe(element);
 }
+
+/** At one width it grows and never shrinks: what stands below may be about to be pressed. */
+export function keepHeight(element) {
+  let wide = 0;
+  element.style.alignContent = "start";
+  resized(() => {
+    if (element.offsetWidth !== wide) element.style.minHeight = "";
+    wide = element.offsetWidth;
+    element.style.minHeight = `${element.offsetHeight}px`;
+  }, element);
+}

@@ -191,6 +191,7 @@ shareCard.style = `
 .card { display: grid; gap: 8px; align-content: start; min-width: 0; }
 .card canvas { width: 100%; height: auto; aspect-ratio: ${CARD_WIDTH} / ${CARD_HEIGHT};
   image-rendering: auto; border: 1px solid var(--line); border-radius: 6px; }
+:host([style*="dark"]) .card canvas { filter: brightness(.82); } /* the file stays light */
 .shares { display: flex; flex-wrap: wrap; gap: 6px; align-content: start; }
 .shares :first-child:enabled { color: var(--ground); background: var(--accent);
   border-color: var(--accent); }

@@ -1,6 +1,6 @@
 // A matrix of numbers as a small picture: each is a pixel, and its size is how much ink there is.
 
-import { h, setAttribute, svgPart } from "./dom.js";
+import { h, setAttribute, setText, svgPart } from "./dom.js";
 import { inkOf } from "./look.js";
 import { within } from "./numbers.js";
 
@@ -85,4 +85,13 @@ export function pixelAt(canvas, { clientX, clientY }) {
     place((clientY - top) / height, canvas.height),
     place((clientX - left) / width, canvas.width),
   ];
+}
+
+/** While a pixel is pointed at, or tapped, `note` is what `describe(row, column)` returns. */
+export function readOut(canvas, note, describe) {
+  const idle = note.textContent;
+  const point = (event) => setText(note, describe(...pixelAt(canvas, event)));
+  canvas.addEventListener("pointermove", point);
+  canvas.addEventListener("pointerdown", point);
+  canvas.addEventListener("pointerleave", () => setText(note, idle));
 }

@@ -2,7 +2,7 @@
 
 import { bytesOf, idsOf, isOpen, knows, ofCharacters, ownTokens, wordsOf } from "../page/inputs.js";
 import { plainly } from "../page/words.js";
-import { results } from "./boxes.js";
+import { keepHeight, results } from "./boxes.js";
 import { offers } from "./controls.js";
 import { AS_IS, AS_TYPED, h, notifyPage, setAttribute, setHeat, setText } from "./dom.js";
 import { lines } from "./lines.js";
@@ -94,6 +94,8 @@ export function sentence(
   const offers = h("datalist", { id: `known-${name}` });
   const tokens = h("ol.tokens", { ...AS_IS, "aria-label": `${label}: tokens and ids` });
   const unknown = h("p.note.unknown-words", { role: "status" });
+  keepHeight(unknown);
+  keepHeight(tokens);
   const offer = () => {
     // the whole line with its last word completed
     const [, before, begun] = /^(.*?)([^\s]*)$/s.exec(box.value);
@@ -158,7 +160,7 @@ function knownWords(known) {
 }
 const LINE_STYLE = `
 .wrong { position: static; margin-top: 4px; }
-.unknown-words:empty { display: none; }
+.unknown-words { margin-top: -4px; } /* no gap while it is empty */
 .known { font-size: var(--size-note); color: var(--soft); }
 .known summary { cursor: pointer; min-height: 1.5rem; width: max-content; max-width: 100%; }
 .known p { margin: 2px 0 0; line-height: 1.6; }
@@ -213,6 +215,7 @@ export function text(widget, name, label, also = (_next, _widget) => {}, oneLine
   const known = ownTokens(vocabulary).sort((a, b) => a.localeCompare(b));
   const count = h("p.counted", { id: `count-${name}` });
   const unknown = h("p.note.unknown-words", { role: "status" });
+  keepHeight(unknown);
   const { box, wrong, caption } = lineOf("textarea", name, label, { rows: "3", count });
   const tally = () => {
     const read = wordsOf(spec, name, box.value);

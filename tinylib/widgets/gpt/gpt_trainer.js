@@ -10,7 +10,7 @@ import { share } from "../../live/ui/links.js";
 import { animate } from "../../live/ui/motion.js";
 import { times, whole } from "../../live/ui/numbers.js";
 import { folded, live } from "../../live/ui/parts.js";
-import { paint, pixelAt, pixelMap } from "../../live/ui/pixels.js";
+import { paint, readOut, pixelMap } from "../../live/ui/pixels.js";
 import { fillList } from "../../live/ui/sentences.js";
 import { called } from "../../live/ui/texts.js";
 import { lossCurve, pastOf, rates, seeds, setting, trainingBar } from "../../live/ui/training.js";
@@ -481,19 +481,12 @@ function attention(widget) {
       paint(picture.canvas, drawn(look, i), look.R, { ink: "weight", root: true });
     },
   });
-  const point = (event) => {
+  readOut(large.canvas, pointedNote, (row, column) => {
     const look = lookOf(widget);
-    const [row, column] = pixelAt(large.canvas, event);
     const weight = drawn(look, head)[row * look.R + column];
-    setText(
-      pointedNote,
-      `${called(look.given[row])}, place ${row + 1}, attends to ${called(look.given[column])},
-      place ${column + 1}: ${weight.toFixed(2)}`,
-    );
-  };
-  large.canvas.addEventListener("pointermove", point);
-  large.canvas.addEventListener("pointerdown", point);
-  large.canvas.addEventListener("pointerleave", () => setText(pointedNote, POINT));
+    return `${called(look.given[row])}, place ${row + 1}, attends to ${called(look.given[column])},
+      place ${column + 1}: ${weight.toFixed(2)}`;
+  });
   return {
     element: h(
       "div.atlas",

@@ -7,7 +7,7 @@ import { weightKey } from "../../live/ui/keys.js";
 import { shaded } from "../../live/ui/look.js";
 import { format, listed, percent, times } from "../../live/ui/numbers.js";
 import { live } from "../../live/ui/parts.js";
-import { paint, pixelMap } from "../../live/ui/pixels.js";
+import { paint, pixelMap, readOut } from "../../live/ui/pixels.js";
 import {
   lossCurve,
   rates,
@@ -24,7 +24,7 @@ const GUESSING = Math.log(10); // nats: each of ten digits is as likely
 const SETTLED = 0.5; // a head that attends so often to a question's places has found a role
 const LOOK_EVERY_MS = 400; // ms between two looks: a look takes as long as three steps
 const ABOUT = [
-  "Rows attend to columns, the same words. A head that finds what a question asks for ",
+  "A head that finds what a question asks for ",
   "in 50\u00a0% of cases has this role: frames show these places. Other words may attend anywhere.",
 ];
 
@@ -68,24 +68,33 @@ function table(widget) {
   });
   const names = h("ol", { "aria-hidden": "true" }, ...words.map((word) => h("li", word)));
   const key = weightKey("");
+  const pointed = h("p", "Rows attend to columns, the same words.");
   const about = h(
     "div.about",
     h(
       "div",
       h("b", "Attention weights"),
       h("p", `in “${words.join(" ")}”.`),
+      pointed,
       h("p", ...ABOUT),
       key,
     ),
     names,
   );
   const drawn = h("tr.drawn", h("th", { scope: "row" }, about));
+  const T = words.length;
   let heads = []; // of each its name, its role, its map
   const build = (H) => {
     heads = times(H, (i) => {
       const role = h("span.role");
       const top = h("th", { scope: "col" }, h("span.badge", String(i)), h("b", `head ${i}`), role);
-      return { role, top, map: pixelMap(), i };
+      const map = pixelMap();
+      readOut(map.canvas, pointed, (row, column) => {
+        const weight = map.canvas.values[row * T + column];
+        const [from, to] = [row, column].map((at) => `“${words[at]}”, place ${at + 1}`);
+        return `${from}, to ${to}: ${format(weight)}`;
+      });
+      return { role, top, map, i };
     });
     head.replaceChildren(h("td"), ...heads.map(({ top }) => top));
     for (const { row } of rows) {
@@ -95,7 +104,6 @@ function table(widget) {
     const maps = heads.map(({ map }) => h("td", { "data-output": "weights" }, map.element));
     drawn.replaceChildren(drawn.firstChild, ...maps);
   };
-  const T = words.length;
   return {
     element: results(
       "column",
@@ -144,7 +152,7 @@ function table(widget) {
 }
 table.style = `${pixelMap.style}${gauge.style}
 .sides { --left: 1fr; --right: 1.65fr; }
-.roles { --row: calc(.725rem * var(--grow, 1)); display: block; }
+.roles { --row: min(.85rem * var(--grow, 1), 1.45cqi - 1px); display: block; }
 .roles :is(thead, tbody) { display: grid; gap: 4px; }
 .roles tr { display: grid; grid-template-columns: minmax(0, 3fr) repeat(4, minmax(0, 1.75fr));
   gap: 6px; align-items: center; }
@@ -174,10 +182,12 @@ table.style = `${pixelMap.style}${gauge.style}
 .drawn ol { list-style: none; margin: 0; padding: 0; text-align: right; }
 .drawn li { height: var(--row); line-height: var(--row); color: var(--text); white-space: nowrap; }
 @container widget (max-width: 43.75rem) {
+  .roles { --row: .85rem; }
   .roles tr { grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 3px; }
   .roles :is(tbody th, [scope=colgroup]) { grid-column: 1 / -1; text-align: left; }
   .roles .drawn th { order: 1; } /* the maps come first */
   .roles :is(thead td, .badge), .drawn ol { display: none; }
+  .roles .role { font-size: var(--size-note); min-height: 2lh; }
   .roles tbody { gap: 8px; }
 }
 `;
@@ -188,10 +198,6 @@ function bar(widget) {
   const has = (q, { roles, accuracy }) =>
     headsOf(roles, q).length > 0 && accuracy.data[q] >= SETTLED;
   const share = ({ accuracy: { data } }) => percent(data.reduce((a, b) => a + b) / data.length);
-  const found = (outputs) => {
-    const owners = questions.map((question, q) => [question, headsOf(outputs.roles, q)]);
-    return listed(owners.map(([question, of]) => `${question} (head ${listed(of)})`));
-  };
   return trainingBar(widget, {
     chunkMs: LOOK_EVERY_MS,
     success: {
@@ -212,8 +218,7 @@ function bar(widget) {
         {
           name: "all",
           when: (_inputs, outputs) => questions.every((_, q) => has(q, outputs)),
-          message: (crossed, outputs) =>
-            `${crossed}: each question had found its head: ${found(outputs)}.`,
+          message: (crossed) => `${crossed}: each question had found its head.`,
         },
       ],
       now: (outputs) => `${share(outputs)} of the answers are correct.`,
@@ -228,7 +233,9 @@ function bar(widget) {
     },
   });
 }
-bar.style = trainingBar.style;
+bar.style = `${trainingBar.style}
+.success { --room-on-phones: 5; }
+`;
 
 const losses = (widget) =>
   lossCurve(widget, {

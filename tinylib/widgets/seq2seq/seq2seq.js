@@ -1,5 +1,6 @@
 import { greedy, topK } from "../../live/page/search.js";
 import { BOS, decoder, encode, EOS, reading } from "../../live/page/translator.js";
+import { keepHeight } from "../../live/ui/boxes.js";
 import { candidateLine, candidateList, fillCandidate } from "../../live/ui/candidates.js";
 import { action, radio } from "../../live/ui/controls.js";
 import { h, setAttribute, setText, typeset } from "../../live/ui/dom.js";
@@ -93,6 +94,7 @@ function steps(widget) {
       ),
     );
   const reach = roveLines(list);
+  keepHeight(list); // a shorter sentence takes fewer steps
   return {
     element: h(
       "div.column",
@@ -158,9 +160,9 @@ const logarithm = (value) =>
 
 steps.style = `${candidateList.style}
 .steps { list-style: none; margin: 0; padding: 0; display: grid; gap: 6px;
-  grid-template-columns: repeat(auto-fill, minmax(min(100%, 8.25rem), 1fr)); }
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 8.75rem), 1fr)); }
 .steps li { border: 1px solid var(--line); border-radius: 8px; padding: 6px 6px 5px; min-width: 0; }
-.steps .yours { border: 2px dashed var(--text); }
+.steps .yours { border: 2px dashed var(--text); padding: 5px 5px 4px; }
 .fed { margin: 0 0 4px; padding: 0 4px; font-size: var(--size-small); color: var(--soft); }
 .fed:last-child { margin: 4px 0 0; font-variant-numeric: tabular-nums; }
 .fed b { color: var(--text); font-weight: 550; }
@@ -168,8 +170,7 @@ steps.style = `${candidateList.style}
 .next.on-bar { cursor: pointer; display: grid; grid-template-columns: 1fr auto; gap: 0 4px;
   align-content: center; min-height: 1.9375rem; padding: 1px 4px; line-height: 1.15; }
 .next .token { order: -1; grid-column: 1 / -1; }
-.next .gloss { font-size: var(--size-small); font-style: italic; font-weight: 400; min-width: 0;
-  overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.next .gloss { font-size: var(--size-small); font-style: italic; font-weight: 400; min-width: 0; }
 .next:hover { border-color: var(--line); }
 .next input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0;
   cursor: pointer; z-index: 1; }
@@ -177,12 +178,13 @@ steps.style = `${candidateList.style}
 @media (hover: none) { .next.on-bar { border-color: var(--line); } }
 .next.taken { border-color: var(--accent); font-weight: 600; }
 .yours .next.taken { border: 2px dashed var(--text); }
+.foot > .note[data-output] { flex: 1 0 100%; max-width: none; }
 .legend { margin: 0 0 0 auto; }
 /* On a phone the translation stays in sight while its words are chosen. */
 @container widget (max-width: 32.5rem) {
   .foot { display: contents; }
   .foot > .note[data-output] { position: sticky; bottom: 0; z-index: 2; padding: 8px 0; margin: 0;
-    background: var(--ground); border-top: 1px solid var(--line); }
+    min-height: calc(3lh + 17px); background: var(--ground); border-top: 1px solid var(--line); }
 }
 @container widget (min-width: 53.75rem) { .frame { gap: 6px; padding-block: 9px; } }
 `;
