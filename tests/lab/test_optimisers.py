@@ -6,7 +6,7 @@ from copy import deepcopy
 import pytest
 import torch
 from test_train import D, same, writer
-from torch import nn
+from torch import Tensor, nn
 
 from tinylib.gpt import GPT
 from tinylib.lab.train import optimisers
@@ -87,13 +87,18 @@ def test_several_matrices_are_made_orthogonal_as_each_alone(shape: tuple[int, in
 def test_muon_takes_matrices_of_one_shape_at_once_in_bf16(
     products: torch.dtype, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shaped, before = [], optimisers.orthogonal
+    shapes, orthogonal = list[torch.Size](), optimisers.orthogonal
+
+    def noted(gradient: Tensor) -> Tensor:
+        shapes.append(gradient.shape)
+        return orthogonal(gradient)
+
     monkeypatch.setattr(optimisers, "quick", lambda device: products)
-    monkeypatch.setattr(optimisers, "orthogonal", lambda G: shaped.append(G) or before(G))
+    monkeypatch.setattr(optimisers, "orthogonal", noted)
     model = writer()
     felt(model, 0)
     muon(model, 0.02).step()
-    assert len(shaped) == calls
+    assert len(shapes) == calls
 
 
 def test_five_rounds_bring_singular_values_near_1() -> None:
