@@ -227,7 +227,7 @@ export class Widget {
     this.change(this.first, Symbol("reset"));
     this.repaint();
     if (this.history.length === steps) return;
-    this.notice = "Reset: Undo brings your numbers back.";
+    this.notice = "Reset: Undo takes it back.";
     this.showState();
   }
 
