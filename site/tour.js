@@ -113,11 +113,13 @@
       notes[i].textContent = `${LETTERS - letters} more`;
       if (letters < LETTERS) return;
     }
+    const isNew = !here.has(i) && i < screens.length - 1;
     if (!kept.done.includes(i)) kept.done.push(i);
     here.add(i);
     moreAt(i);
     keep();
     show();
+    if (isNew) screens[i].querySelector(".after").scrollIntoView({ block: "nearest" });
   }
 
   /** What can still be done on a screen that is done. */

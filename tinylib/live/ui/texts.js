@@ -134,7 +134,8 @@ export function fillText(list, view, make, fill) {
 
 /**
  * Keep the end of a text in view while it grows, unless the reader has scrolled up in its box; at
- * its end it is followed again. Call what this returns with all tokens after each change.
+ * its end it is followed again. Call what this returns with all tokens after each change:
+ * it tells whether they go on from those before.
  */
 export function followEnd(box) {
   let [follows, top] = [true, 0];
@@ -149,10 +150,11 @@ export function followEnd(box) {
     before = names;
     const goesOn = names.length >= old.length && old.every((name, t) => name === names[t]);
     if (!goesOn) follows = true; // it is another text
-    if (!goesOn || !follows || names.length === old.length) return;
-    requestAnimationFrame(() => {
-      if (follows) box.scrollTop = box.scrollHeight;
-    });
+    else if (follows && names.length > old.length)
+      requestAnimationFrame(() => {
+        if (follows) box.scrollTop = box.scrollHeight;
+      });
+    return goesOn;
   };
 }
 

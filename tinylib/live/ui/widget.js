@@ -39,6 +39,7 @@ export class Widget {
     this.late = this.busy = false; // no answer came within BUSY_AFTER_MS; the frame shows it
     this.quiet = false;
     this.streams = false; // a part edits step by step, and each answer goes on from the one before
+    this.notice = ""; // what is said beside the title until the next edit
   }
 
   get inputs() {
@@ -225,12 +226,14 @@ export class Widget {
     this.query = this.start;
     this.change(this.first, Symbol("reset"));
     this.repaint();
-    if (this.history.length > steps)
-      this.announce("Reset: done. Undo brings your numbers back.", "hint");
+    if (this.history.length === steps) return;
+    this.notice = "Reset: Undo takes it back.";
+    this.showState();
   }
 
   send(inputs) {
     clearTimeout(this.patience);
+    this.notice = "";
     if (!this.model.get("link_id")) {
       this.patience = setTimeout(() => this.announce(WAITING, "hint"), 5000);
     }
@@ -279,14 +282,15 @@ export class Widget {
 
   /**
    * Grey the results of older inputs, and say beside the title what is under way, if it is late,
-   * else where the results come from: the first sentence of it, which opens the others.
+   * else that all is reset, or where the results come from: the first sentence of it, which opens
+   * the others.
    */
   showState() {
     const behind = this.late && this.behind && !this.streams;
     const loading = this.model.get("loading");
     this.frame.classList.toggle("stale", behind || Boolean(this.model.get("error")));
     this.turning.hidden = !this.late || (this.quiet && !loading);
-    const said = loading || (this.late ? COMPUTING : this.model.get("where"));
+    const said = loading || (this.late ? COMPUTING : this.notice || this.model.get("where"));
     const [first, ...how] = said.split(/(?<=\.) /);
     setText(this.where, first);
     setAttribute(this.where, "class", how.length ? "where opens" : "where");

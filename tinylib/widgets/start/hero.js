@@ -161,13 +161,13 @@ function readingOf({ spec }, { given, tokens, probabilities, attention }) {
   };
 }
 
-/** A text in which the reader has just taken a token: what comes after it is not known yet. */
-function withTaken(view, at, token) {
-  const names = [...view.names.slice(0, view.T + at), view.vocabulary[token]];
+/** The text up to a place, and there what the reader has just taken: no more of it is known yet. */
+function cutAt(view, at, ...taken) {
+  const names = [...view.names.slice(0, view.T + at), ...taken];
   const known = (read, none) => (n) => (n <= at ? read(n) : none);
   return {
     ...view,
-    M: at + 1,
+    M: at + taken.length,
     names,
     text: names.join(""),
     shares: known(view.shares, undefined),
@@ -214,29 +214,24 @@ function begin(next, { spec: { facts } }) {
 
 const [PAUSE, PACE] = [500, 75]; // ms: before the first character, and for each
 
-/** Pause leaves the reader where several characters can come next: here, or a little later. */
-function goToOpenPlace(widget) {
-  const view = viewOf(widget);
-  const isOpen = (n) => view.shares(n).filter((share) => share > 0.05).length >= 3;
-  let at = cursorOf(widget);
-  while (at < view.M && !isOpen(at)) at += 1;
-  widget.cursor = at;
-}
-
 /** The stored text appears character by character, once, until it ends or the reader steps in. */
 function player(widget) {
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   let playing = !calm;
-  const halt = h("button.main", "Pause");
+  const halt = h("button.main", { click: () => pause() }, "Pause");
   halt.hidden = !playing;
   const stop = (event) => {
-    if (!playing) return;
+    if (!playing || event?.target === halt) return; // its click stops, and nothing before it
     playing = false;
-    if (event?.currentTarget && halt.contains(event.target)) goToOpenPlace(widget);
     const focused = halt.getRootNode().activeElement === halt;
     [halt.hidden, widget.go.hidden] = [true, false];
     if (focused) widget.go.focus();
     widget.repaint("outputs");
+  };
+  /** What has been shown stays, and ends there. */
+  const pause = () => {
+    [widget.view, widget.cursor] = [cutAt(viewOf(widget), cursorOf(widget)), undefined];
+    stop();
   };
   const step = () => {
     if (!playing || !halt.isConnected) return;
@@ -323,7 +318,7 @@ function stage(widget) {
   const sign = toured ? "" : undefined;
   const place = (n) => Object.assign(h("span", { role: "option", id: `place-${n}` }), { place: n });
   const follow = followEnd(paper);
-  let begun = false;
+  let [begun, returns] = [false, true]; // whether the place that is looked at is to come into view
   let [typed, since] = ["", 0]; // in the tour each letter is seen to be written, one by one
   const type = ({ text, T }) => {
     if (!typed.startsWith(text.slice(0, T)) || !text.startsWith(typed))
@@ -361,7 +356,8 @@ function stage(widget) {
     element: results("column stage", paper, ...(toured ? [] : [note])),
     shows: "outputs",
     reset() {
-      widget.cursor = undefined;
+      widget.cursor = widget.seen = undefined;
+      returns = true;
     },
     update({ choices }) {
       const { names, T, M, lookBack } = viewOf(widget);
@@ -384,11 +380,11 @@ function stage(widget) {
         return `${heated(item, T + n)}${n === M ? " caret" : ""}`;
       });
       if (widget.model.get("view") === "tour") type(viewOf(widget));
-      follow(names);
-      if (play.hides()) {
-        // what has not been seen yet is there already, below
+      if (!follow(names) || returns || play.hides()) {
+        // while it plays, what has not been seen yet is there already, below
         const { offsetTop } = line.children[cursor];
         paper.scrollTop = Math.max(0, offsetTop + TALL + LIFT - paper.clientHeight);
+        returns = false;
       }
       setAttribute(line, "aria-activedescendant", `place-${cursor}`);
       if (best) setText(note, describeLook(names.slice(0, T + cursor), best.at));
@@ -404,10 +400,10 @@ function nexts(widget) {
   const label = h("span.label");
   const list = candidateList("the likeliest characters");
   const take = (token) => {
-    const at = cursorOf(widget);
+    const [view, at] = [viewOf(widget), cursorOf(widget)];
     const choices = [...widget.inputs.choices.slice(0, at), token];
     if (choices.length > room(widget)) return;
-    [widget.view, widget.cursor] = [withTaken(viewOf(widget), at, token), undefined];
+    [widget.view, widget.cursor] = [cutAt(view, at, view.vocabulary[token]), undefined];
     widget.edit(Symbol("take"), (next) => {
       next.choices = choices;
     });

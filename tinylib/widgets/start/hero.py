@@ -33,7 +33,7 @@ LINES = (48, 110, 140)  # characters: a line's end may end the text, any word's 
 SHOWN = 5  # candidates in the table that is stored
 
 DEFAULTS = {"temperature": 0.7, "seed": 5}
-FIRST = 90  # characters of the first text, up to a space after which the model hesitates
+FIRST = 54  # characters of the first text: to the end of a line after which the model hesitates
 
 PROMPTS = {
     "how a speech begins": (
