@@ -295,6 +295,7 @@ def test_it_says_once_at_which_step_it_has_succeeded(trainer: tuple[str, Visit])
         undo.dispatch_event("click")
     assert inputs_of(widget) == first
     set_inputs(widget, first | {"seed": first["seed"] + 1})
+    settled(widget)  # no answer for the experiment's inputs comes late
     said = answered(widget, stem, [(0, short), (at - 50, short), (at, there), (stays, there)])
     assert said[:3] == ["", "", ""] and said[3].startswith(f"By step {apart(at)}: ")
 
