@@ -149,7 +149,8 @@ export function followEnd(box) {
     const old = before ?? names;
     before = names;
     const goesOn = names.length >= old.length && old.every((name, t) => name === names[t]);
-    if (!goesOn) follows = true; // it is another text
+    if (!goesOn)
+      follows = true; // it is another text
     else if (follows && names.length > old.length)
       requestAnimationFrame(() => {
         if (follows) box.scrollTop = box.scrollHeight;
