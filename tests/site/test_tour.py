@@ -186,6 +186,16 @@ def test_it_is_walked_from_the_first_screen_to_the_last(context: BrowserContext,
     expect(continue_button(page, 6)).to_be_enabled()
 
 
+# What is said of which the last line is covered; where it may be scrolled to, it is.
+COVERED = """(screen, scrolls) => [...screen.querySelectorAll('.after p')].filter((p) => {
+    if (scrolls) p.scrollIntoView({ block: 'center', behavior: 'instant' });
+    const range = document.createRange();
+    range.selectNodeContents(p);
+    const { left, bottom } = [...range.getClientRects()].at(-1);
+    return !p.contains(document.elementFromPoint(left + 2, bottom - 1));
+}).map((p) => p.textContent)"""
+
+
 def test_links_lead_to_a_screen_and_fingers_to_the_next(browser: Browser, site: str) -> None:
     with browser.new_context(viewport={"width": 375, "height": 700}, has_touch=True) as context:
         visit = Visit(context, site, f"{TOUR}#live-start=abc")  # of a widget that is gone
@@ -201,23 +211,18 @@ def test_links_lead_to_a_screen_and_fingers_to_the_next(browser: Browser, site: 
         swipe(page, (60, 130), (300, 135))
         expect(screen(page, 4)).to_be_visible()
         assert visit.console == []
+        page.get_by_role("link", name=re.compile("^Screen 2")).click()
+        for _ in range(3):
+            screen(page, 2).locator(".nexts button").first.tap()
+        expect(after(page, 2)).to_be_in_viewport(ratio=1)
+        until(screen(page, 2), f"(e) => ({COVERED})(e, false).length === 0")
         for number, do in ((3, later), (5, switch), (6, lengthen)):
             page.get_by_role("link", name=re.compile(f"^Screen {number}")).click()
             do(page)
             expect(after(page, number)).to_be_in_viewport(ratio=1)
-            assert page.evaluate("scrollY") == 0, "nothing moves by itself"
+            assert page.evaluate("scrollY") == 0, "nothing moves by itself where all is seen"
         heads = Visit(context, site, f"{TOUR}#live-heads-2=abc")  # is damaged, and says so
         assert shown(heads.page) == ["screen-5"] and heads.console == []
-
-
-# What is said of which the last line is covered; where it may be scrolled to, it is.
-COVERED = """(screen, scrolls) => [...screen.querySelectorAll('.after p')].filter((p) => {
-    if (scrolls) p.scrollIntoView({ block: 'center', behavior: 'instant' });
-    const range = document.createRange();
-    range.selectNodeContents(p);
-    const { left, bottom } = [...range.getClientRects()].at(-1);
-    return !p.contains(document.elementFromPoint(left + 2, bottom - 1));
-}).map((p) => p.textContent)"""
 
 
 def test_on_a_low_phone_the_button_covers_nothing_that_is_said(browser: Browser, site: str) -> None:

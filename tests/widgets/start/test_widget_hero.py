@@ -148,7 +148,7 @@ def test_it_plays_once_and_rests_and_asks_for_nothing_if_data_is_to_be_saved(
         context.add_init_script(SAVE_DATA)
         visit = page.Visit(context, site, page.page_of(STEM))
         widget = visit.widget(STEM)
-        page.until(widget, "el => el.shadowRoot.querySelectorAll('.unseen').length < 85")
+        page.until(widget, f"el => el.shadowRoot.querySelectorAll('.unseen').length < {START - 9}")
         part = seen_text(widget)
         widget.get_by_role("button", name="Keep writing").wait_for()
         whole = FIRST["prompt"] + text(written().tokens)
@@ -192,9 +192,13 @@ def test_the_first_touch_is_answered_before_there_is_a_runtime(browser: Browser,
 
 
 def test_the_first_touch_goes_on_from_the_same_state(widget: Locator, visit: page.Visit) -> None:
-    page.until(widget, "el => el.shadowRoot.querySelectorAll('.unseen').length < 85")
+    page.until(widget, f"el => el.shadowRoot.querySelectorAll('.unseen').length < {START - 9}")
+    before = seen_text(widget)
     page.button(widget, "Pause").click()
+    widget.page.wait_for_timeout(150)
     part = seen_text(widget)
+    assert part.startswith(before) and len(part) < len(before) + 20, "it ends where it was"
+    assert len(page.inputs_of(widget)["choices"]) == START, "and nothing else is pressed"
     widget.get_by_role("button", name="Keep writing").click()
     page.until(widget, f"el => el.model.get('inputs').choices.length > {len(part)}")
     page.button(widget, "Pause").click()
@@ -242,6 +246,15 @@ def test_a_beginning_that_is_offered_is_written_to_its_end(widget: Locator) -> N
     assert page.inputs_of(widget) == {**FIRST, "prompt": prompt, "choices": choices}
     wanted = text(written(prompt=prompt, choices=choices).tokens)
     assert seen_text(widget) == prompt + wanted
+    height = "el => el.shadowRoot.querySelector('.frame').offsetHeight"
+    before = widget.evaluate(height)
+    widget.locator(".paper").evaluate("box => { box.style.height = '100px'; }")
+    page.button(widget, "Reset").click()
+    assert page.where(widget) == "Reset: Undo takes it back."
+    page.settled(widget)
+    assert widget.evaluate(height) <= before, "nothing is pushed away"
+    ends = "box => box.scrollHeight - box.scrollTop - box.clientHeight"
+    assert widget.locator(".paper").evaluate(ends) < 12, "its caret is in view"
 
 
 def test_the_text_goes_on_past_what_the_model_reads_and_ends_with_a_reason(widget: Locator) -> None:

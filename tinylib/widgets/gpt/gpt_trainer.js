@@ -599,7 +599,12 @@ function bar(widget) {
     success: messages,
     lacking: () => widget.lacksText(),
     another: () => widget.namesOther(),
-    begin: () => widget.useTyped(),
+    begin() {
+      const begins = widget.useTyped();
+      // on a phone the text stands below the window
+      if (begins) widget.frame.querySelector(".newest").scrollIntoView({ block: "nearest" });
+      return begins;
+    },
     rateText: (ms) => `, ${per(ms)} characters/s`,
     saved: !isToured(widget.model) && {
       metadata: (_inputs, outputs) => ({
