@@ -23,7 +23,7 @@ ROWS = {
     "attention": ("05_seq2seq_attention", "With attention", "translates, attending to every word"),
     "transformer": ("10_transformer", "Transformer", "translates, has read 155\u202f972 pairs"),
     "pairs": ("12_gpt", "Counts of pairs", "goes on, from the last word only"),
-    "gpt": ("12_gpt", "GPT", "goes on, has read 20\u202f000 stories"),
+    "gpt": ("12_gpt", "GPT", "goes on, has read 180\u202f000 stories"),
     "real": ("16_real_model", "The real model", "answers, has read much of the web"),
 }
 """By their keys among the results, the models: chapter, name, and what each one does."""
